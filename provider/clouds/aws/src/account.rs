@@ -1,6 +1,7 @@
 //! The configured account: its clients, and the tags of its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ pub struct Aws {
     pub region: String,
     ec2: aws_sdk_ec2::Client,
     sdk: SdkConfig,
+    ca_bundle: Option<PathBuf>,
     /// The account of the credentials.
     account: Arc<OnceCell<String>>,
     /// Set when AWS was asked for the account.
@@ -46,7 +48,7 @@ impl Aws {
     /// # Errors
     /// No region is configured, or the credentials belong to an account that is not allowed.
     pub(crate) async fn new(config: &AwsConfig, scope: Scope) -> Result<Aws, Diagnostics> {
-        let sdk = client::load(config).await?;
+        let (sdk, settings) = client::load(config).await?;
         let Some(region) = sdk.region().map(ToString::to_string) else {
             return Err(Diagnostic::error(
                 "No AWS region configured",
@@ -64,6 +66,7 @@ impl Aws {
             region,
             ec2: client::client!(aws_sdk_ec2, &sdk),
             sdk,
+            ca_bundle: settings.ca_bundle(config),
             account: Arc::default(),
             located: Arc::default(),
         };
@@ -167,17 +170,20 @@ impl Aws {
 
     /// Options for claims in S3: the credentials, region and endpoint of the account.
     ///
-    /// The client of S3 knows the domain of the partition `aws` only.
+    /// The client of S3 knows neither other partitions nor FIPS and dual-stack endpoints.
     pub(crate) fn s3_options(&self) -> S3Options {
         let domain = Partition::of(&self.region).domain;
-        let of_partition =
-            (domain != Partition::of("").domain).then(|| format!("https://s3.{}.{domain}", self.region));
+        let fips = if self.sdk.use_fips() == Some(true) { "-fips" } else { "" };
+        let dual = if self.sdk.use_dual_stack() == Some(true) { ".dualstack" } else { "" };
+        let special = domain != Partition::of("").domain || !fips.is_empty() || !dual.is_empty();
+        let of_partition = special.then(|| format!("https://s3{fips}{dual}.{}.{domain}", self.region));
         let configured = std::env::var("AWS_ENDPOINT_URL_S3").ok().filter(|url| !url.is_empty());
         let endpoint = configured.or_else(|| self.sdk.endpoint_url().map(str::to_owned)).or(of_partition);
         S3Options {
             allow_http: endpoint.as_ref().is_some_and(|url| url.starts_with("http://")),
             endpoint,
             region: Some(self.region.clone()),
+            ca_bundle: self.ca_bundle.clone(),
             credentials: self.sdk.credentials_provider().map(|provider| Credentials::shared(&provider)),
         }
     }
@@ -318,6 +324,27 @@ pub(crate) mod tests {
     fn another_account_is_named() {
         let diagnostic = wrong_account("111111111111", &BTreeSet::from(["222222222222".parse().unwrap()]));
         insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
+    }
+
+    /// The endpoints are those of S3 in botocore's `data/partitions.json` and its endpoint rules.
+    #[tokio::test]
+    async fn claims_use_the_endpoint_of_the_settings() {
+        for (region, fips, dual, expected) in [
+            ("us-east-1", false, false, None),
+            ("cn-north-1", false, false, Some("https://s3.cn-north-1.amazonaws.com.cn")),
+            ("us-gov-west-1", true, false, Some("https://s3-fips.us-gov-west-1.amazonaws.com")),
+            ("eu-west-1", false, true, Some("https://s3.dualstack.eu-west-1.amazonaws.com")),
+            ("us-east-1", true, true, Some("https://s3-fips.dualstack.us-east-1.amazonaws.com")),
+        ] {
+            let config = AwsConfig {
+                region: region.into(),
+                use_fips_endpoint: fips.into(),
+                use_dualstack_endpoint: dual.into(),
+                ..config([])
+            };
+            let aws = Aws::new(&config, scope()).await.unwrap();
+            assert_eq!(aws.s3_options().endpoint.as_deref(), expected, "{region} {fips} {dual}");
+        }
     }
 
     /// EKS, Karpenter and cost tools tag the VPCs and subnets of others.

@@ -24,12 +24,12 @@ pub(crate) const APP: &str = "terraform-provider-warren";
 /// How long loading credentials may take: a program of `credential_process` may open a browser.
 const CREDENTIALS: Duration = Duration::from_secs(120);
 
-/// Loads the SDK configuration. It uses the network only if neither the configuration nor the environment
+/// Loads the SDK configuration, and the settings that it follows from. It uses the network only if neither the configuration nor the environment
 /// nor files name a region; it then queries the instance metadata service.
 ///
 /// # Errors
 /// Settings of the provider block, the environment or the shared files are invalid.
-pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, Diagnostic> {
+pub(crate) async fn load(config: &AwsConfig) -> Result<(SdkConfig, Settings), Diagnostic> {
     let settings = Settings::load(config).await?;
     let http = http::clients(settings.ca_bundle(config).as_deref())?;
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
@@ -70,7 +70,7 @@ pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, Diagnostic> {
     // Calls for credentials happen while the cache of the other calls loads.
     let issuing = base.to_builder().identity_cache(IdentityCache::no_cache()).build();
     let credentials = credentials::provider(&settings, config, &issuing, &http)?;
-    Ok(base.into_builder().credentials_provider(credentials).build())
+    Ok((base.into_builder().credentials_provider(credentials).build(), settings))
 }
 
 /// A client of a service (the name of its crate), which follows the policy of retries and logs its calls.

@@ -100,11 +100,13 @@ pub(crate) fn redacted_chain(error: &(dyn std::error::Error + '_)) -> String {
     redact(&chain(error))
 }
 
-/// What is wrong with a host that never answered, and with the region in its name.
-fn unreachable(dead: &Unreachable) -> String {
-    let region = dead.host.split('.').nth(1).filter(|_| dead.host.contains(".amazonaws."));
+/// What is wrong with a host that never answered, and with the region in its name, as sentences.
+pub(crate) fn unreachable(dead: &Unreachable) -> String {
+    // Services without regions, such as `iam.amazonaws.com`, have no name of a region in front of the domain.
+    let mut labels = dead.host.split('.').skip(1);
+    let region = labels.next().filter(|_| labels.next() == Some("amazonaws"));
     let Some(region) = region.filter(|region| !partition::is_known(region)) else {
-        return dead.to_string();
+        return format!("{dead}.");
     };
     let meant = partition::nearest(region).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
     format!("{dead}. AWS had no region `{region}` when this version of Warren was released.{meant}")
@@ -513,7 +515,13 @@ mod tests {
 
     #[test]
     fn a_dead_endpoint_is_told_with_the_region() {
-        let told = ["ec2.us-est-1.amazonaws.com", "ec2.us-east-1.amazonaws.com", "127.0.0.1:5000"].map(|host| {
+        let hosts = [
+            "ec2.us-est-1.amazonaws.com",
+            "ec2.us-east-1.amazonaws.com",
+            "iam.amazonaws.com",
+            "127.0.0.1:5000",
+        ];
+        let told = hosts.map(|host| {
             let dead = Unreachable { host: host.into(), reason: "its name does not resolve".into() };
             let error = SdkError::<aws_sdk_ec2::operation::describe_vpcs::DescribeVpcsError, HttpResponse>::dispatch_failure(
                 aws_smithy_runtime_api::client::result::ConnectorError::user(dead.into()),

@@ -16,7 +16,6 @@ use tf_provider_rs::{Diagnostic, Diagnostics};
 use crate::client;
 use crate::config::AwsConfig;
 use crate::error::redacted_chain;
-use crate::settings::Settings;
 
 /// The settings and credentials of a provider block together with the environment and the shared files.
 #[derive(Debug)]
@@ -45,8 +44,7 @@ impl Resolved {
     /// # Errors
     /// A setting is invalid or incomplete.
     pub async fn of(config: &AwsConfig) -> Result<Resolved, Diagnostics> {
-        let settings = Settings::load(config).await?;
-        let sdk = client::load(config).await?;
+        let (sdk, settings) = client::load(config).await?;
         let provider = sdk.credentials_provider().ok_or_else(|| {
             Diagnostic::error(
                 "AWS credentials not available",

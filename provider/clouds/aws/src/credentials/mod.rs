@@ -27,7 +27,7 @@ use warren_managed::sets;
 use self::plan::{Mfa, Mistake, Plan, Role, Source};
 use crate::client::{self, APP};
 use crate::config::{AssumeRole, AwsConfig};
-use crate::error::{ApiError, redacted_chain};
+use crate::error::{ApiError, redacted_chain, unreachable};
 use crate::http::{Clients, Unreachable};
 use crate::settings::Settings;
 use crate::tags;
@@ -272,11 +272,13 @@ impl Resolved {
         }
         let (origin, profile) = (self.origin, &self.profile);
         let reason = redacted_chain(error);
+        if let Some(dead) = find::<Unreachable>(error) {
+            return failed(format!(
+                "AWS credentials from {origin} could not be loaded: {} {NETWORK}",
+                unreachable(dead)
+            ));
+        }
         failed(match origin {
-            _ if find::<Unreachable>(error).is_some() => format!(
-                "AWS credentials from {origin} could not be loaded: {reason}. Check the network, the proxy settings and \
-                 the region of the source."
-            ),
             _ if reason.contains("Invalid Configuration") => format!(
                 "AWS credentials from {origin} could not be loaded: {reason}. Remove the custom endpoint, or the setting \
                  that it contradicts."
@@ -395,12 +397,20 @@ fn session(role: &Role, credentials: Option<StsCredentials>) -> Result<Credentia
     ))
 }
 
+/// Advice where the source of credentials cannot be reached.
+const NETWORK: &str = "Check the region (`aws.region`, AWS_REGION, the profile), custom endpoints, the network, and the \
+                       proxy in HTTPS_PROXY, then re-run the command.";
+
 /// STS did not return credentials.
 fn refused(
     role: &Role,
     call: &str,
     error: &(impl aws_sdk_sts::error::ProvideErrorMetadata + std::error::Error + 'static),
 ) -> CredentialsError {
+    if let Some(dead) = find::<Unreachable>(error) {
+        let why = unreachable(dead);
+        return failed(format!("Role {} could not be assumed ({call}): {why} {NETWORK}", role.arn));
+    }
     let reason = match (error.code(), error.message()) {
         (Some(code), Some(message)) => crate::redact::redact(&format!("{code}: {message}")),
         (Some(code), None) => code.to_owned(),

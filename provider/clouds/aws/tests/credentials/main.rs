@@ -6,16 +6,22 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tf_provider_rs::Attr;
+use tf_provider_rs::{Attr, CancellationToken};
+use tokio::time::Instant;
 use warren_aws::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, Resolved};
 use warren_harness::Venv;
+use warren_managed::retry;
 use warren_managed::sets::{self, Texts};
 use warren_managed::timeouts::Timeout;
 
@@ -102,6 +108,7 @@ async fn resolve(path: &Path) -> Done {
     let config = AwsConfig {
         region: text("region"),
         profile: text("profile"),
+        max_attempts: block["max_attempts"].as_u64().and_then(|attempts| attempts.try_into().ok()).into(),
         endpoint_url: text("endpoint_url"),
         assume_role: roles.next().into(),
         assume_role_chain: Attr::Known(roles.collect()),
@@ -110,7 +117,11 @@ async fn resolve(path: &Path) -> Done {
         use_dualstack_endpoint: flag("use_dualstack_endpoint"),
         ..AwsConfig::default()
     };
-    let found = match Resolved::of(&config).await {
+    // Outside an operation, nothing is repeated.
+    let operation = Duration::from_secs(block["operation"].as_u64().unwrap_or_default());
+    let resolved =
+        retry::until(Instant::now() + operation, CancellationToken::new(), Resolved::of(&config)).await;
+    let found = match resolved {
         Err(told) => json!({ "error": format!("{}: {}", told.0[0].summary, told.0[0].detail) }),
         Ok(resolved) => json!({
             "region": resolved.region,
@@ -164,6 +175,58 @@ fn credentials_and_settings_are_those_of_botocore() -> Done {
     let told: Vec<String> = told.iter().map(|(profile, text)| format!("{profile}\n{text}\n")).collect();
     insta::assert_snapshot!(told.join("\n"));
     Ok(())
+}
+
+/// STS is unavailable, so each assumption of a role takes as many attempts as the settings allow.
+#[test]
+fn attempts_end_at_the_number_of_the_settings() -> Done {
+    let folder = tempfile::tempdir()?;
+    let (url, attempts) = unavailable()?;
+    let profile = "[default]\naws_access_key_id = AKIAX\naws_secret_access_key = secret\n";
+    let variables = [("AWS_MAX_ATTEMPTS", "3"), ("AWS_RETRY_MODE", "adaptive")];
+    for (n, (block, variables, entries, expected)) in [
+        (json!({ "max_attempts": 2 }), &variables[..], "", 2),
+        (json!({}), &variables[..1], "max_attempts = 4", 3),
+        (json!({}), &variables[..], "", 3),
+        (json!({}), &[], "max_attempts = 4\nretry_mode = adaptive", 4),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = folder.path().join(format!("config-{n}"));
+        std::fs::write(&file, format!("{profile}{entries}\n"))?;
+        let mut block = block;
+        block["region"] = "us-east-1".into();
+        block["endpoint_url"] = url.as_str().into();
+        block["roles"] = json!([{ "role_arn": "arn:aws:iam::123456789012:role/x" }]);
+        block["operation"] = 60.into();
+        let env = [("AWS_CONFIG_FILE", file.display().to_string()), ("HOME", "/nowhere".into())];
+        let env = env.into_iter().chain(variables.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        let env = env.map(|(name, value)| (name.to_owned(), value)).collect();
+        let case = Case { case: n.to_string(), block, env, botocore: Value::Null };
+        attempts.store(0, Ordering::Relaxed);
+        let found = run(folder.path(), n, &case)?;
+        assert_eq!(attempts.load(Ordering::Relaxed), expected, "case {n}: {found}");
+    }
+    Ok(())
+}
+
+/// A service that answers every request with status 503, and the number of requests.
+fn unavailable() -> Result<(String, Arc<AtomicUsize>), Box<dyn Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            count.fetch_add(1, Ordering::Relaxed);
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            while lines.next().is_some_and(|line| !line.is_empty()) {}
+            let answer = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            _ = (&stream).write_all(answer.as_bytes());
+        }
+    });
+    Ok((url, requests))
 }
 
 /// Every case in a process of its own, several at a time.
