@@ -20,7 +20,7 @@ variable "image_id" {
 
 variable "release" {
   description = "URL and SHA-256 digest of warren-tunnel. Null if the image contains it."
-  type        = object({ url = string, sha256 = string })
+  type        = object({ url = string, sha256 = string, architecture = optional(string) })
   default     = null
 }
 

@@ -10,6 +10,7 @@
 //! ```
 
 mod api;
+mod architecture;
 mod model;
 #[cfg(test)]
 mod tests;
@@ -20,19 +21,25 @@ use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
 pub(crate) use model::Gateway;
-use warren_gateways::boot::{self, Run};
+use warren_gateways::boot::{self, Logs, Run};
 use warren_managed::{Failure, Object, Poll};
 use warren_wire::fetch::Source;
 
 #[async_trait]
 impl Object for Gateway {
-    async fn plan(_session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
+    async fn plan(session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
         let script = match script(&change.planned) {
             Ok(script) => script,
             Err(error) => return diagnostics.extend(error),
         };
+        change.planned.user_data = script;
+        let parts = |gateway: &Gateway| {
+            (gateway.image_id.clone(), gateway.instance_type.clone(), gateway.release.clone())
+        };
+        if change.prior.as_ref().is_none_or(|prior| parts(prior) != parts(&change.planned)) {
+            diagnostics.0.extend(architecture::check(session, &change.planned).await);
+        }
         let planned = &mut change.planned;
-        planned.user_data = script;
         let Some(prior) = &change.prior else { return };
         if planned.user_data != prior.user_data {
             change.requires_replace.push(Path::of("user_data"));
@@ -118,7 +125,12 @@ impl Object for Gateway {
 /// The boot script of a gateway; unknown while a part of it is.
 fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
     let names = [&gateway.config, &gateway.wireguard_key, &gateway.tls_key];
-    boot::planned(Run::CloudInit, &gateway.release, names, Source::AwsSsm)
+    let logs = match &gateway.log_group {
+        Attr::Known(group) => Attr::Known(Logs::CloudWatch(group.clone())),
+        Attr::Null => Attr::Null,
+        Attr::Unknown => Attr::Unknown,
+    };
+    boot::planned(Run::CloudInit, &gateway.release, names, Source::AwsSsm, logs)
 }
 
 fn failed(id: &str, found: &api::Found) -> Diagnostic {
