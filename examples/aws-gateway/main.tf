@@ -36,6 +36,12 @@ variable "groups" {
   default     = { gpu = { rate_mbit = 2000, allow = [{ to = ["10.0.0.0/16"], ports = ["443", "8000-8100"], protocols = ["tcp"] }] } }
 }
 
+variable "recovery" {
+  description = "Whether AWS replaces the instance of a gateway that fails, keeping addresses, keys and leases. Changing this replaces the gateways."
+  type        = bool
+  default     = false
+}
+
 provider "warren" {
   fabric = "llm-training"
   owner  = "platform-repo"
@@ -86,6 +92,7 @@ module "gateway" {
   groups          = var.groups
   key_rotation    = var.rotation
   release         = var.release
+  recovery        = var.recovery
 
   gateways = {
     a = { subnet_id = warren_aws_subnet.public.id, overlay_cidr_blocks = ["10.100.0.0/17"] }

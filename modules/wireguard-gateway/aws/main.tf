@@ -74,6 +74,8 @@ resource "warren_aws_gateway_role" "gateway" {
 
   session_manager = var.session_manager
   log_group_arn   = var.log_group_arn
+
+  attach_volumes_of = var.recovery ? "${var.name}-${each.key}" : null
 }
 
 # The internet can reach only the ports of the tunnel.
@@ -99,7 +101,7 @@ resource "warren_aws_security_group" "gateway" {
 }
 
 resource "warren_aws_gateway" "gateway" {
-  for_each = var.gateways
+  for_each = var.recovery ? {} : var.gateways
 
   name                 = "${var.name}-${each.key}"
   image_id             = var.image_id
@@ -109,6 +111,29 @@ resource "warren_aws_gateway" "gateway" {
   instance_profile_arn = warren_aws_gateway_role.gateway[each.key].instance_profile_arn
   allocation_id        = warren_aws_elastic_ip.gateway[each.key].id
   kms_key_id           = var.kms_key_arn
+  release              = var.release
+  key_name             = var.key_name
+  log_group            = local.log_group
+  tags                 = var.tags
+
+  # Names are known at plan time, and so is the boot script.
+  config        = warren_aws_gateway_config.gateway[each.key].name
+  wireguard_key = warren_aws_wireguard_key.gateway[each.key].name
+  tls_key       = warren_aws_tls_key.gateway[each.key].name
+}
+
+# With recovery, the interface and the leases outlive the instance, too.
+
+resource "warren_aws_gateway_group" "gateway" {
+  for_each = var.recovery ? var.gateways : {}
+
+  name                 = "${var.name}-${each.key}"
+  image_id             = var.image_id
+  instance_type        = var.instance_type
+  subnet_id            = each.value.subnet_id
+  security_group_ids   = [warren_aws_security_group.gateway.id]
+  instance_profile_arn = warren_aws_gateway_role.gateway[each.key].instance_profile_arn
+  allocation_id        = warren_aws_elastic_ip.gateway[each.key].id
   release              = var.release
   key_name             = var.key_name
   log_group            = local.log_group

@@ -43,6 +43,12 @@ variable "release" {
   default     = null
 }
 
+variable "recovery" {
+  description = "Whether AWS replaces the instance of a gateway that fails or is terminated, through an Auto Scaling group of one. The replacement keeps addresses, keys, routes and leases. Changing this replaces the gateways."
+  type        = bool
+  default     = false
+}
+
 variable "session_manager" {
   description = "Whether AWS Systems Manager Session Manager can open shells on the gateways. The image needs SSM Agent, which Amazon Linux 2023 and Ubuntu contain."
   type        = bool
@@ -50,7 +56,7 @@ variable "session_manager" {
 }
 
 variable "key_name" {
-  description = "Name of the EC2 key pair that opens SSH sessions, for debugging. A change replaces the gateways. Null for none."
+  description = "Name of the EC2 key pair that opens SSH sessions, for debugging. Changing this replaces the gateways. Null for none."
   type        = string
   default     = null
 }
@@ -163,7 +169,7 @@ variable "key_rotation" {
 }
 
 variable "kms_key_arn" {
-  description = "ARN of the KMS key that encrypts keys and disks. Null for the AWS managed keys."
+  description = "ARN of the KMS key that encrypts keys and, without recovery, disks. Null for the AWS managed keys."
   type        = string
   default     = null
 }

@@ -70,7 +70,7 @@ variable "ssh_through_iap" {
 }
 
 variable "cloud_logging" {
-  description = "Whether the gateways send their logs to Cloud Logging. A change replaces the gateways."
+  description = "Whether the gateways send their logs to Cloud Logging. Changing this replaces the gateways."
   type        = bool
   default     = false
 }

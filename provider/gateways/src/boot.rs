@@ -8,6 +8,7 @@
 //! warren-install -> warren-fetch -> warren-gateway
 //!                -> warren-refresh, every minute -> other configuration -> warren-reload (refused: warren-restart)
 //!                                                -> other keys          -> warren-restart
+//!                -> warren-disk, which mounts the volume with the leases before warren-gateway, if there is one
 //!                -> warren-logs, which sends the journal to the log group, if there is one
 //! ```
 
@@ -80,6 +81,29 @@ pub enum Logs {
     Console,
 }
 
+/// The ID of the volume with the leases, which the instance attaches and mounts at boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume(pub String);
+
+/// What a gateway has besides its keys and configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// Where it sends its logs.
+    pub logs: Option<Logs>,
+    /// Where its leases are stored if they outlive the instance.
+    pub volume: Option<Volume>,
+}
+
+impl Extras {
+    /// The extras of a planned gateway; unknown while one of them is.
+    pub fn planned(logs: Attr<Logs>, volume: Attr<Volume>) -> Attr<Extras> {
+        if logs.is_unknown() || volume.is_unknown() {
+            return Attr::Unknown;
+        }
+        Attr::Known(Extras { logs: logs.known().cloned(), volume: volume.known().cloned() })
+    }
+}
+
 /// The script of a planned gateway; unknown while part of it is unknown. `source` converts the names in the
 /// configuration to sources.
 ///
@@ -90,11 +114,9 @@ pub fn planned(
     release: &Attr<ReleaseBlock>,
     [config, wireguard_key, tls_key]: [&Attr<String>; 3],
     source: fn(String) -> Source,
-    logs: Attr<Logs>,
+    extras: &Attr<Extras>,
 ) -> Result<Attr<String>, Diagnostics> {
-    if logs.is_unknown() {
-        return Ok(Attr::Unknown);
-    }
+    let Some(extras) = extras.known() else { return Ok(Attr::Unknown) };
     let named = |name: &Attr<String>| name.known().cloned().map(source);
     let (Some(config), Some(wireguard_key), Some(tls_key)) =
         (named(config), named(wireguard_key), named(tls_key))
@@ -110,7 +132,7 @@ pub fn planned(
         Attr::Known(_) => return Ok(Attr::Unknown),
     };
     let sources = Sources { config, wireguard_key, tls_key };
-    script(run, release.as_ref(), &sources, logs.known()).map(Attr::Known)
+    script(run, release.as_ref(), &sources, extras).map(Attr::Known)
 }
 
 /// The script of a gateway. It is deterministic.
@@ -121,7 +143,7 @@ pub fn script(
     run: Run,
     release: Option<&Release>,
     sources: &Sources,
-    logs: Option<&Logs>,
+    extras: &Extras,
 ) -> Result<String, Diagnostics> {
     let files = [
         (CONFIG_FILE, &sources.config, Content::GatewayConfig),
@@ -142,12 +164,13 @@ pub fn script(
     context.insert("folder", FOLDER);
     context.insert("config", CONFIG_FILE);
     context.insert("keys", &[KEY_FILE, TLS_FILE]);
-    let group = match logs {
+    let group = match &extras.logs {
         Some(Logs::CloudWatch(group)) => Some(group),
         _ => None,
     };
     context.insert("log_group", &group);
-    context.insert("console", &(logs == Some(&Logs::Console)));
+    context.insert("console", &(extras.logs == Some(Logs::Console)));
+    context.insert("volume", &extras.volume.as_ref().map(|volume| &volume.0));
     context.insert("sandbox", include_str!("../templates/sandbox.conf").trim_end());
     let mut tera = Tera::default();
     tera.autoescape_on(Vec::new());

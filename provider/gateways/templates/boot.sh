@@ -201,7 +201,50 @@ Type=oneshot
 ExecStart=/bin/systemctl restart warren-gateway.service
 END
 
-{% if log_group %}# Its own user, which can read the journal and nothing of the gateway.
+{% if volume %}put 0755 /usr/local/lib/warren/disk << 'END'
+#!/bin/sh
+# Attaches the volume with the leases, formats it if it is new, and mounts it; retries until that succeeds. `once` stops
+# after the first attempt. The gateway does not start without it, because it would admit no pod that has a lease.
+set -u
+folder=${WARREN_ROOT:-}/var/lib/warren
+attempt() {
+  if mountpoint --quiet "$folder"; then return 0; fi
+  device=$(/usr/local/bin/warren-tunnel attach-volume {{ volume }}) || return 1
+  # Only a volume that has never been written to is formatted.
+  if cmp --quiet --bytes=1048576 "$device" /dev/zero; then
+    mkfs.ext4 -q "$device" || return 1
+  fi
+  mkdir -p "$folder"
+  mount -t ext4 -o nodev,nosuid,noexec "$device" "$folder"
+}
+until attempt; do
+  echo "warren-disk: cannot mount {{ volume }}; retrying" >&2
+  if [ "${1:-}" = once ]; then exit 1; fi
+  sleep 5
+done
+END
+
+put 0644 /etc/systemd/system/warren-disk.service << 'END'
+[Unit]
+Description=Warren gateway: mount the volume with the leases
+Wants=warren-install.service
+After=warren-install.service network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/lib/warren/disk
+TimeoutStartSec=infinity
+END
+
+put 0644 /etc/systemd/system/warren-gateway.service.d/disk.conf << 'END'
+[Unit]
+Requires=warren-disk.service
+After=warren-disk.service
+END
+
+{% endif %}{% if log_group %}# Its own user, which can read the journal and nothing of the gateway.
 put 0644 /etc/sysusers.d/warren-logs.conf << 'END'
 u warren-logs - "Warren gateway logs"
 END

@@ -147,7 +147,7 @@ async fn describe_image(aws: &Aws, id: &str) -> Result<Option<Image>, ApiError> 
 }
 
 /// The name of the root disk of the image, to configure its encryption.
-async fn root_device(aws: &Aws, image: &str) -> Result<String, ApiError> {
+pub(crate) async fn root_device(aws: &Aws, image: &str) -> Result<String, ApiError> {
     let image = describe_image(aws, image).await?;
     Ok(image.and_then(|image| image.root_device_name).unwrap_or_else(|| ROOT_DEVICE.to_owned()))
 }

@@ -1,27 +1,30 @@
 //! Whether image, instance type and binary of a gateway have the same CPU architecture.
 
-use tf_provider_rs::Diagnostic;
+use tf_provider_rs::{Attr, Diagnostic};
 use warren_gateways::architecture::{Architecture, Part, mismatch};
+use warren_gateways::boot::ReleaseBlock;
 
 use super::api;
-use super::model::Gateway;
-use crate::session::Session;
+use crate::ids::ImageId;
+use crate::session::Aws;
 
-/// An error if parts of a planned gateway do not match. An image that cannot be read is not compared: AWS refuses it
-/// when the instance is created.
-pub(super) async fn check(session: &Session, planned: &Gateway) -> Option<Diagnostic> {
-    let image = match (session.known_of(planned), planned.image_id.known()) {
+/// An error if image, instance type and binary of a planned gateway do not match. An image that cannot be read is not
+/// compared: AWS refuses it when the instance is created.
+pub(crate) async fn check(
+    aws: Option<&Aws>,
+    (image, machine, release): (&Attr<ImageId>, &Attr<String>, &Attr<ReleaseBlock>),
+) -> Option<Diagnostic> {
+    let image = match (aws, image.known()) {
         (Some(aws), Some(image)) => {
-            let architecture = api::architecture(&aws, image.as_str()).await.ok().flatten();
+            let architecture = api::architecture(aws, image.as_str()).await.ok().flatten();
             Part::of("image_id", format!("image {image}"), architecture)
         }
         _ => None,
     };
-    let machine = planned
-        .instance_type
+    let machine = machine
         .known()
         .and_then(|name| Part::of("instance_type", format!("instance type {name}"), of_instance_type(name)));
-    mismatch([image, machine, Part::binary(&planned.release)].into_iter().flatten())
+    mismatch([image, machine, Part::binary(release)].into_iter().flatten())
 }
 
 /// The architecture that the name of an instance type implies: the letters after the generation contain `g` for

@@ -96,7 +96,8 @@ impl HasShared for Gateway {
     type Shared = AwsObject;
 }
 
-fn check_log_group(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+/// Validates the name of a log group, which the boot script contains.
+pub(crate) fn check_log_group(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let name = value.as_str().unwrap_or_default();
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-/.#".contains(&b));
     if !(1..=512).contains(&name.len()) || !plain {

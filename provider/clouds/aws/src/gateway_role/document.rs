@@ -1,10 +1,13 @@
 //! The policies of the role of a gateway.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value as Json, json};
 
 use super::model::GatewayRole;
 use crate::policy::equivalent;
 use crate::session::Aws;
+use crate::tags;
 use tf_provider_rs::Attr;
 use warren_managed::sets;
 
@@ -43,6 +46,18 @@ pub(super) fn policy(aws: &Aws, account: &str, role: &GatewayRole) -> String {
         let streams = format!("{}:log-stream:*", group.trim_end_matches(":*"));
         statements.push(json!({ "Effect": "Allow", "Action": LOGS, "Resource": streams }));
     }
+    if let Some(name) = role.attach_volumes_of.known() {
+        // Volume and instance have the tags of their gateway group.
+        let ours = tags::identity(aws, name)
+            .into_iter()
+            .map(|(key, value)| (format!("aws:ResourceTag/{key}"), value));
+        let ours: BTreeMap<_, _> = ours.collect();
+        let parts = ["instance/*", "volume/*"].map(|part| aws.arn(account, part));
+        statements.push(json!({
+            "Effect": "Allow", "Action": "ec2:AttachVolume", "Resource": parts,
+            "Condition": { "StringEquals": ours },
+        }));
+    }
     json!({ "Version": "2012-10-17", "Statement": statements }).to_string()
 }
 
@@ -55,6 +70,7 @@ pub(super) fn read(aws: &Aws, account: &str, document: &str, before: &GatewayRol
     let sessions = !resources(document, &json!(SESSIONS)).is_empty();
     let streams = resources(document, &json!(LOGS)).into_iter().next();
     let group = streams.and_then(|arn| Some(arn.strip_suffix(":log-stream:*")?.to_owned()));
+    let attaches = !resources(document, &json!("ec2:AttachVolume")).is_empty();
     let same_group = |ours: &String| group.as_deref() == Some(ours.trim_end_matches(":*"));
     let role = GatewayRole {
         parameters: sets::of(names),
@@ -64,6 +80,7 @@ pub(super) fn read(aws: &Aws, account: &str, document: &str, before: &GatewayRol
             Some(ours) => Attr::Known(ours.clone()),
             None => group.into(),
         },
+        attach_volumes_of: if attaches { before.attach_volumes_of.clone() } else { Attr::Null },
         ..before.clone()
     };
     if equivalent(document, &policy(aws, account, &role)) {

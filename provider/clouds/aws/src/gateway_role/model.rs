@@ -11,7 +11,8 @@ use crate::region;
 use crate::tags::Tags;
 
 /// Manages an IAM role and instance profile for a gateway. The role can read the named parameters in one region of the
-/// account, and nothing else unless `session_manager` or `log_group_arn` is set.
+/// account, and nothing else unless `session_manager`,
+/// `log_group_arn` or `attach_volumes_of` is set.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(name = "warren_aws_gateway_role")]
 pub(crate) struct GatewayRole {
@@ -34,6 +35,9 @@ pub(crate) struct GatewayRole {
     /// ARN of the CloudWatch Logs log group that the role can write to. Updated in place.
     #[attr(optional, validate = check_log_group)]
     pub(crate) log_group_arn: Attr<String>,
+    /// Name of the `warren_aws_gateway_group` whose volume the role can attach to the group's instance. Updated in place.
+    #[attr(optional)]
+    pub(crate) attach_volumes_of: Attr<String>,
     /// ARN of the managed policy that is the permissions boundary of the role. Changing this replaces the role.
     #[attr(optional, replaces)]
     pub(crate) permissions_boundary: Attr<String>,

@@ -15,7 +15,7 @@ mod model;
 mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, async_trait};
-use warren_gateways::boot::{self, Logs, Run};
+use warren_gateways::boot::{self, Extras, Logs, Run};
 use warren_managed::{Object, Poll};
 use warren_wire::fetch::Source;
 
@@ -93,5 +93,11 @@ fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
         _ => Attr::Null,
     };
     let names = [&config, &wireguard_key, &tls_key];
-    boot::planned(Run::GuestAgent, &gateway.release, names, Source::GcpSecret, logs)
+    boot::planned(
+        Run::GuestAgent,
+        &gateway.release,
+        names,
+        Source::GcpSecret,
+        &Extras::planned(logs, Attr::Null),
+    )
 }
