@@ -17,10 +17,12 @@ from moto.autoscaling.models import (
     InstanceState,
     TerminateInstanceActivity,
 )
+from moto.core.types import Base64EncodedString
 from moto.ec2 import exceptions
 from moto.ec2.models import elastic_ip_addresses
 from moto.ec2.models.elastic_network_interfaces import NetworkInterfaceBackend
 from moto.ec2.models.instances import Instance
+from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.models.security_groups import SecurityGroupBackend
 from moto.ec2.models.tags import TagBackend
 from moto.ec2.utils import random_public_ip
@@ -123,7 +125,7 @@ start_instances = FakeAutoScalingGroup.replace_autoscaling_group_instances
 def start(self: FakeAutoScalingGroup, count: int, tags: dict[str, str]) -> None:
     """An instance of a group has the interface that its launch template names, and no other.
 
-    moto ignores the interfaces of launch templates. AWS starts no instance while another one has the interface.
+    moto ignores the interfaces of launch templates, and adds a second root disk. AWS starts no instance while another one has the interface.
     """
     version = self.ec2_launch_template.get_version(self.launch_template_version) if self.ec2_launch_template else None
     named = [nic for nic in (version.data.get("NetworkInterfaces", []) if version else []) if "NetworkInterfaceId" in nic]
@@ -136,7 +138,8 @@ def start(self: FakeAutoScalingGroup, count: int, tags: dict[str, str]) -> None:
     if not named:
         return start_instances(self, count, tags)
     run = backend.run_instances
-    backend.run_instances = lambda *args, **rest: run(*args, **{**rest, "nics": named})
+    own = {"nics": named, "block_device_mappings": version.data.get("BlockDeviceMappings", [])}
+    backend.run_instances = lambda *args, **rest: run(*args, **{**rest, **own})
     try:
         start_instances(self, count, tags)
     finally:
@@ -144,6 +147,18 @@ def start(self: FakeAutoScalingGroup, count: int, tags: dict[str, str]) -> None:
 
 
 FakeAutoScalingGroup.replace_autoscaling_group_instances = start
+
+add_version = LaunchTemplate.create_version
+
+
+def create_version(self: LaunchTemplate, data: dict[str, Any], description: str) -> Any:
+    """The user data of every version is in base64; moto knows that of the first version only."""
+    if isinstance(data.get("UserData"), str):
+        data["UserData"] = Base64EncodedString(data["UserData"])
+    return add_version(self, data, description)
+
+
+LaunchTemplate.create_version = create_version
 
 make_state = InstanceState.__init__
 
@@ -181,9 +196,10 @@ end_instance = Instance.terminate
 def terminate(self: Instance) -> Any:
     """An interface that is not deleted with its instance is free again."""
     ended = end_instance(self)
-    for nic in list(self.nics.values()):
+    for nic in self.nics.values():
         if getattr(nic, "outlives", False):
-            self.detach_eni(nic)
+            nic.instance = nic.attachment_id = nic.attach_time = None
+            nic.status = "available"
     return ended
 
 
