@@ -31,6 +31,7 @@ impl Recorded {
 /// Permissions that a cloud checks in another call than the one they are named after, without a call, or in updates only.
 const IMPLICIT: &[(&str, &str)] = &[
     ("ec2:CreateTags", "checked when a create call carries tags"),
+    ("ec2:RunInstances", "checked when an Auto Scaling group gets a launch template"),
     ("iam:PassRole", "checked when an instance gets an instance profile"),
     ("iam:TagInstanceProfile", "checked when a create call carries tags"),
     ("iam:TagRole", "checked when a create call carries tags"),
@@ -240,6 +241,7 @@ const GOOGLE: &[(&str, &[&str], &[&str])] = &[
 /// `ec2:CreateSubnet`.
 fn action(service: Service, action: &str) -> String {
     let service = match service {
+        Service::AutoScaling => "autoscaling",
         Service::Ec2 => "ec2",
         Service::Ecr => "ecr",
         Service::Sts => "sts",
