@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 
 use crate::claims::{self, Change, ClaimRole, Claims, Document, Store, StoreError, Wanted};
 use crate::ledger::{Apart, Ledger, Record};
-use crate::live::Live;
+use crate::live::{Listing, Live};
 use crate::run::Run;
 use crate::{GuardConfig, Key, LiveSource, PlannedRange, PlannedResource, Role, check, report, suggest};
 
@@ -235,15 +235,15 @@ impl Guard {
             (Arc::clone(&session.live), session.sources.clone())
         };
         let fetch = async {
-            let mut ranges = Vec::new();
-            let mut complaints = Diagnostics::default();
-            for listed in join_all(sources.iter().map(|source| source.ranges())).await {
-                match listed {
-                    Ok(listed) => ranges.extend(listed),
-                    Err(error) => complaints.extend(error),
-                }
+            let mut all = Listing::default();
+            for listed in join_all(sources.iter().map(|source| source.list())).await {
+                all.extend(listed);
             }
-            Arc::new(Fetched::new(Live::new(ranges), complaints))
+            all.unread.sort();
+            all.unread.dedup_by(|one, other| (one.what, &one.scope) == (other.what, &other.scope));
+            let mut complaints = Diagnostics::default();
+            complaints.0.extend(all.unread.iter().map(report::unread));
+            Arc::new(Fetched::new(Live::new(all), complaints))
         };
         Arc::clone(cell.get_or_init(|| fetch).await)
     }

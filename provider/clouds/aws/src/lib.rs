@@ -56,7 +56,10 @@ mod vpc_peering;
 
 pub use config::{AssumeRole, AwsConfig};
 pub use error::ApiError;
+pub use ids::LiveId;
+pub use live::LiveRanges;
 pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, PlannedZone, RunMemory};
+pub use region::RegionName;
 pub use session::{Aws, Session, s3_options};
 
 use tf_provider_rs::Registry;

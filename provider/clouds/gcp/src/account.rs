@@ -12,6 +12,7 @@ use crate::client::Clients;
 use crate::config::{GcpConfig, PROJECT_VARIABLES, REGION_VARIABLES};
 use crate::error::non_empty;
 use crate::link;
+use crate::live::{self, LiveRanges};
 
 /// A project, with the credentials of the provider.
 #[derive(Clone)]
@@ -22,8 +23,12 @@ pub struct Gcp {
     pub(crate) project: String,
     /// Default region of resources.
     pub(crate) region: Option<String>,
-    /// Networks that the check against live networks ignores.
+    /// Networks, and other objects, that the check against live ranges ignores.
     pub(crate) ignore_live: BTreeSet<String>,
+    /// What the check reads besides subnetworks.
+    pub(crate) live_ranges: BTreeSet<LiveRanges>,
+    /// Further projects that it reads.
+    pub(crate) live_projects: BTreeSet<String>,
     pub(crate) clients: Arc<Clients>,
     /// Projects that the provider may change; empty for all.
     allowed: Arc<BTreeSet<String>>,
@@ -59,6 +64,10 @@ impl Gcp {
             scope,
             region: setting(&config.region, &REGION_VARIABLES),
             ignore_live: sets::known(&config.ignore_live).iter().map(|text| link::id(text)).collect(),
+            live_ranges: sets::all_known(&config.live_ranges)
+                .filter(|_| config.live_ranges.is_known())
+                .unwrap_or_else(live::all),
+            live_projects: sets::known(&config.live_projects),
             clients: Arc::new(Clients::new(config.endpoint_url.known().map(String::as_str)).await?),
             allowed: Arc::new(allowed),
             project,
