@@ -1,6 +1,6 @@
 //! The operations that the code of the clouds calls, compared with the permissions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -44,12 +44,11 @@ fn aws(permissions: &Permissions) -> Result<Vec<String>> {
             let actions: Vec<String> =
                 services.iter().map(|service| format!("{service}:{operation}")).collect();
             let allowed = actions.iter().filter(|action| permissions.aws.contains_key(*action));
-            let before = explained.len();
-            let known = allowed.clone().next().is_some();
-            explained.extend(allowed.cloned());
-            if !known && before == explained.len() {
+            let allowed: Vec<String> = allowed.cloned().collect();
+            if allowed.is_empty() {
                 problems.push(format!("{}: no page lists a permission for {operation}", file.display()));
             }
+            explained.extend(allowed);
             operations.insert(operation);
         }
     }
@@ -78,7 +77,8 @@ fn google(permissions: &Permissions) -> Result<Vec<String>> {
             let ending = format!(".{operation}");
             let methods: Vec<&&str> = SERVED.iter().filter(|method| method.ends_with(&ending)).collect();
             if methods.is_empty() {
-                problems.push(format!("{}: {operation} is no method that the emulator serves", file.display()));
+                problems
+                    .push(format!("{}: {operation} is no method that the emulator serves", file.display()));
             }
             for method in methods {
                 let (always, sometimes) = of_method(method);
@@ -95,24 +95,33 @@ fn google(permissions: &Permissions) -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// The operations that a file names: in `.named("CreateVpc")`, and in `.named(CREATE)` by a constant of the file. A call
-/// whose operation is an argument names it where it is passed, as `"CreateVpc"` too.
+/// The operations that a file names: in `.named("CreateVpc")` and `begin!("networks.insert", ..)`, or by a constant of the
+/// file. Functions may have constants of the same name, which then all count.
 fn named(text: &str) -> BTreeSet<String> {
-    let constants: BTreeMap<&str, &str> = text
-        .lines()
-        .filter_map(|line| line.trim().trim_start_matches("pub(super) ").strip_prefix("const "))
-        .filter_map(|line| line.split_once(": &str = \""))
-        .filter_map(|(name, value)| Some((name, value.split_once('"')?.0)))
-        .collect();
+    let constants = || text.lines().filter_map(constant);
     let mut found = BTreeSet::new();
-    for call in [".named(", "Begun::new(", "Begun::started("] {
+    for call in [".named(", "begin!("] {
         for after in text.split(call).skip(1) {
             let argument = after.split([',', ')']).next().unwrap_or_default().trim();
-            let literal = argument.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-            found.extend(literal.or_else(|| constants.get(argument).copied()).map(str::to_owned));
+            match argument.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+                Some(literal) => drop(found.insert(literal.to_owned())),
+                None => {
+                    let name = argument.rsplit("::").next().unwrap_or_default();
+                    let values = constants().filter(|(constant, _)| *constant == name);
+                    found.extend(values.map(|(_, value)| value.to_owned()));
+                }
+            }
         }
     }
     found
+}
+
+/// The name and the value of a text constant.
+fn constant(line: &str) -> Option<(&str, &str)> {
+    let (_, declared) = line.split_once("const ")?;
+    let (name, value) = declared.split_once(": &")?;
+    let (_, value) = value.split_once("str = \"")?;
+    Some((name, value.split_once('"')?.0))
 }
 
 /// The files of the code, without those of tests.
@@ -121,7 +130,9 @@ fn sources(folder: &str) -> Result<Vec<(PathBuf, String)>> {
     let mut folders = vec![root.join(folder)];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        for entry in
+            std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?
+        {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);

@@ -86,10 +86,17 @@ impl Permissions {
             .partition(|permission| permission.starts_with(OF_ORGANIZATION));
         Ok(BTreeMap::from([
             (AWS_POLICY, self.policy()?),
-            (GOOGLE_ROLE, role("Warren", "networks, DNS, gateways, keys and registries of a fabric", &project)?),
+            (
+                GOOGLE_ROLE,
+                role("Warren", "networks, DNS, gateways, keys and registries of a fabric", &project)?,
+            ),
             (
                 GOOGLE_ORGANIZATION_ROLE,
-                role("Warren service perimeters", "service perimeters of VPC Service Controls", &organization)?,
+                role(
+                    "Warren service perimeters",
+                    "service perimeters of VPC Service Controls",
+                    &organization,
+                )?,
             ),
         ]))
     }
@@ -100,7 +107,10 @@ impl Permissions {
         let (read, change): (Vec<&String>, Vec<&String>) = plain.partition(|action| is_read(action));
         let allow = |sid: &str, actions: Value| json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": "*"});
         let mut statements = vec![allow("Read", json!(read)), allow("Change", json!(change))];
-        let conditions = [("PassRole", "iam:PassedToService", &PASSED_TO[..]), ("CreateServiceLinkedRole", "iam:AWSServiceName", &LINKED[..])];
+        let conditions = [
+            ("PassRole", "iam:PassedToService", &PASSED_TO[..]),
+            ("CreateServiceLinkedRole", "iam:AWSServiceName", &LINKED[..]),
+        ];
         for (action, (sid, key, services)) in conditional.into_iter().zip(conditions) {
             if self.aws.contains_key(action) {
                 let mut statement = allow(sid, json!(action));
@@ -117,7 +127,8 @@ impl Permissions {
 
 /// A file for `gcloud iam roles create --file`.
 fn role(title: &str, what: &str, permissions: &[&str]) -> Result<String> {
-    let description = format!("For the Terraform provider Warren: {what}. Generated from the calls of the provider.");
+    let description =
+        format!("For the Terraform provider Warren: {what}. Generated from the calls of the provider.");
     ensure!(description.len() <= LONGEST_DESCRIPTION, "the description of {title} is too long");
     let list: String = permissions.iter().map(|permission| format!("  - {permission}\n")).collect();
     Ok(format!("title: {title}\ndescription: \"{description}\"\nstage: GA\nincludedPermissions:\n{list}"))
@@ -232,7 +243,8 @@ mod tests {
 
     #[test]
     fn a_call_that_is_not_allowed_is_named() -> Result<()> {
-        let allowed = Allowed(BTreeSet::from(["ec2:DescribeVpcs".to_owned(), "compute.routers.get".to_owned()]));
+        let allowed =
+            Allowed(BTreeSet::from(["ec2:DescribeVpcs".to_owned(), "compute.routers.get".to_owned()]));
         let call = |service, action: &str| Call {
             sequence: 1,
             service,

@@ -42,8 +42,16 @@ pub const IMPLICIT: &[Implicit] = &[
         &["AssociateVPCWithHostedZone", "CreateHostedZone", "AssociateResolverRule"],
         "checked when a VPC is associated with a zone or a resolver rule",
     ),
-    implicit("ec2:CreateNetworkInterface", &["CreateResolverEndpoint"], "checked when a resolver endpoint is created"),
-    implicit("ec2:DeleteNetworkInterface", &["DeleteResolverEndpoint"], "checked when a resolver endpoint is deleted"),
+    implicit(
+        "ec2:CreateNetworkInterface",
+        &["CreateResolverEndpoint"],
+        "checked when a resolver endpoint is created",
+    ),
+    implicit(
+        "ec2:DeleteNetworkInterface",
+        &["DeleteResolverEndpoint"],
+        "checked when a resolver endpoint is deleted",
+    ),
     implicit(
         "ec2:DescribeNetworkInterfaces",
         &["CreateResolverEndpoint"],
@@ -54,7 +62,11 @@ pub const IMPLICIT: &[Implicit] = &[
         &["CreateResolverEndpoint"],
         "checked when a resolver endpoint is created",
     ),
-    implicit("ec2:DescribeSubnets", &["CreateResolverEndpoint"], "checked when a resolver endpoint is created"),
+    implicit(
+        "ec2:DescribeSubnets",
+        &["CreateResolverEndpoint"],
+        "checked when a resolver endpoint is created",
+    ),
     implicit(
         "route53resolver:TagResource",
         &["CreateResolverEndpoint", "CreateResolverRule"],
@@ -261,4 +273,3 @@ pub const GOOGLE: &[(&str, &[&str], &[&str])] = &[
     ("secretmanager.projects.secrets.versions.get", &["secretmanager.versions.get"], &[]),
     ("secretmanager.projects.secrets.versions.list", &["secretmanager.versions.list"], &[]),
 ];
-
