@@ -1,12 +1,14 @@
 //! What uses address space in a cloud: networks, and what points at addresses.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 use tf_provider_rs::async_trait;
 
 use crate::index::Index;
-use crate::{Key, Location};
+use crate::{GuardConfig, Key, Location};
 
 /// Lists the live ranges of one cloud account and region.
 #[async_trait]
@@ -30,6 +32,23 @@ pub struct Listing {
 }
 
 impl Listing {
+    /// What other processes of the run need of it: they learn from the plan what becomes of the networks of its owner.
+    pub(crate) fn for_others(&self, config: &GuardConfig) -> Listing {
+        let foreign = |range: &&LiveRange| !range.belongs_to(&config.fabric, &config.owner);
+        let ranges = self.ranges.iter().filter(foreign).cloned().collect();
+        Listing { ranges, networks: self.networks.clone(), unread: Vec::new() }
+    }
+
+    /// What `other`, from another process, adds: not the networks of this owner, nor what is listed here too.
+    pub(crate) fn learn(&mut self, other: Listing, config: &GuardConfig) {
+        let here: BTreeSet<Location> = self.ranges.iter().map(|range| range.location.clone()).collect();
+        let adds = |range: &LiveRange| {
+            !range.belongs_to(&config.fabric, &config.owner) && !here.contains(&range.location)
+        };
+        self.ranges.extend(other.ranges.into_iter().filter(adds));
+        self.networks.extend(other.networks);
+    }
+
     /// Adds what another listing found.
     pub fn extend(&mut self, other: Listing) {
         self.ranges.extend(other.ranges);
@@ -54,7 +73,8 @@ pub struct Unread {
 }
 
 /// How a live range uses its addresses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Usage {
     /// A network or a subnet has them.
     #[default]
@@ -72,7 +92,8 @@ pub enum Usage {
 }
 
 /// One range of a live network or subnet, or of what points at one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LiveRange {
     /// The range.
     pub net: IpNet,
@@ -80,7 +101,7 @@ pub struct LiveRange {
     pub usage: Usage,
     /// Of networks, the resource type that would manage it: `warren_aws_vpc`, `warren_aws_subnet`. Otherwise what it
     /// is, such as `internal range`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The cloud's ID, such as `vpc-0abc`.
     pub id: String,
     /// The tag `warren:name`, or the cloud's own name; empty if there is neither.
@@ -111,7 +132,13 @@ impl LiveRange {
 
     /// The resource that would manage it.
     pub(crate) fn key(&self) -> Key {
-        Key::new(self.kind, &self.name).at(self.location.clone())
+        let Self { kind, name, location, .. } = self;
+        Key { kind: kind.clone(), name: name.clone(), location: location.clone(), owner: None }
+    }
+
+    /// Whether it has the tags of this owner.
+    pub(crate) fn belongs_to(&self, fabric: &str, owner: &str) -> bool {
+        self.fabric.as_deref() == Some(fabric) && self.owner.as_deref() == Some(owner)
     }
 }
 

@@ -47,6 +47,16 @@ pub(crate) fn conflicts(
     Some(Diagnostic::error(summary, detail).at(path(resource, first)))
 }
 
+/// The conflicts of a resource that another process of the run has planned with what this one has read.
+pub(crate) fn conflicts_elsewhere(
+    resource: &PlannedResource,
+    config: &GuardConfig,
+    findings: &[Finding],
+) -> Option<Diagnostic> {
+    // The attribute is one of another resource than the one that is being planned here.
+    conflicts(resource, config, findings, &|_| Free::NoSpace).map(|found| Diagnostic { path: None, ..found })
+}
+
 /// One warning that lists all suspicious overlaps, if there are any.
 pub(crate) fn suspicions(
     resource: &PlannedResource,

@@ -51,7 +51,7 @@ fn live(usage: Usage, net: IpNet) -> LiveRange {
     LiveRange {
         net,
         usage,
-        kind,
+        kind: kind.into(),
         id: id.into(),
         name: String::new(),
         owner: None,

@@ -62,7 +62,7 @@ fn live(id: &str, cidr: &str, name: &str, tags: Option<(&str, &str)>) -> LiveRan
     LiveRange {
         net: net(cidr),
         usage: Usage::Network,
-        kind: VPC,
+        kind: VPC.into(),
         id: id.into(),
         name: name.into(),
         owner: tags.map(|(_, owner)| owner.into()),
@@ -315,7 +315,7 @@ async fn a_reservation_against_live_networks() {
 #[tokio::test]
 async fn live_subnets_of_an_adopted_network() {
     let mut taken = live("subnet-1", "172.16.1.0/24", "theirs", None);
-    taken.kind = SUBNET;
+    taken.kind = SUBNET.into();
     taken.parent = Some("vpc-1".into());
     let guard = with_live(vec![live("vpc-1", "172.16.0.0/16", "", None), taken]);
     let parent = || Parent::of(VPC, Some("vpc-1"));

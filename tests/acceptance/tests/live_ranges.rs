@@ -72,8 +72,8 @@ fn routes_of_a_transit_gateway_show_networks_that_cannot_be_read() -> Result<()>
 
     // To another configuration, the VPC behind the gateway belongs to an account that it cannot read.
     let forgotten = stage.terraform.run(&["state", "list"])?.success()?.stdout;
-    let forgotten: Vec<&str> = forgotten.lines().collect();
-    stage.terraform.run(&[&["state", "rm"], forgotten.as_slice()].concat())?.success()?;
+    let rm: Vec<&str> = ["state", "rm"].into_iter().chain(forgotten.lines()).collect();
+    stage.terraform.run(&rm)?.success()?;
     stage.terraform.write("main.tf", &vpc("new", "10.1.128.0/20"))?;
     stage.cloud.proxy().inject(denied("DescribeVpcs"));
     let output = flat(&stage.terraform.plan(&[])?.failure()?.output());

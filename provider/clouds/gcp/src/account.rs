@@ -66,7 +66,7 @@ impl Gcp {
             ignore_live: sets::known(&config.ignore_live).iter().map(|text| link::id(text)).collect(),
             live_ranges: sets::all_known(&config.live_ranges)
                 .filter(|_| config.live_ranges.is_known())
-                .unwrap_or_else(live::all),
+                .unwrap_or_else(|| live::ALL.into()),
             live_projects: sets::known(&config.live_projects),
             clients: Arc::new(Clients::new(config.endpoint_url.known().map(String::as_str)).await?),
             allowed: Arc::new(allowed),

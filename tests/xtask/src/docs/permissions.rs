@@ -48,11 +48,10 @@ fn rows(list: &BTreeMap<String, BTreeSet<String>>) -> String {
     rows
 }
 
-/// The page of a type, or of the provider.
+/// The page of a resource, or of the provider.
 fn link(name: &str) -> String {
     match registry::short(name) {
         "warren" => "[the provider](../index.md)".to_owned(),
-        short if short.ends_with("_signing_key") || !short.contains('_') => format!("`{name}`"),
         short => format!("[`{name}`](../resources/{short}.md)"),
     }
 }

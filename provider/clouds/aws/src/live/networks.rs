@@ -95,7 +95,7 @@ fn ranges(
             // An emulator may keep host bits.
             net: net.trunc(),
             usage: Usage::Network,
-            kind,
+            kind: kind.into(),
             id: id.to_owned(),
             name: tags::name(tags).into_known().unwrap_or_default(),
             owner: owner.clone(),

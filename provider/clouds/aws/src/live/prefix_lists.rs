@@ -50,7 +50,7 @@ async fn entries(aws: &Aws, id: &str, name: &str) -> Result<Vec<LiveRange>, ApiE
         found.push(LiveRange {
             net,
             usage: Usage::Named,
-            kind: "prefix list",
+            kind: "prefix list".into(),
             id: id.to_owned(),
             name: name.to_owned(),
             owner: None,

@@ -77,7 +77,7 @@ fn range(aws: &Aws, table: &str, route: &TransitGatewayRoute) -> Option<LiveRang
     Some(LiveRange {
         net: net.trunc(),
         usage,
-        kind: "route in",
+        kind: "route in".into(),
         id: table.to_owned(),
         name: String::new(),
         owner: None,

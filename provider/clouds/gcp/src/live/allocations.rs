@@ -90,7 +90,7 @@ fn range(
     LiveRange {
         net: net.trunc(),
         usage: Usage::Allocated,
-        kind,
+        kind: kind.into(),
         id,
         name: String::new(),
         owner: its.and_then(|network| network.owner.clone()),

@@ -6,11 +6,10 @@ mod routes;
 mod shared_vpc;
 pub(crate) mod subnetworks;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tf_provider_rs::{Choice, async_trait};
-use warren_guard::{Listing, LiveSource, Unread};
+use warren_guard::{Listing, LiveRange, LiveSource, Unread, Usage};
 
 use self::networks::Network;
 use crate::account::Gcp;
@@ -145,8 +144,18 @@ async fn besides(gcp: &Gcp, project: &str, networks: &[Network]) -> Listing {
     all.extend(or_unread(&allocations::INTERNAL_RANGES, project, internal));
     all.extend(or_unread(&routes::FIXED, project, fixed));
     all.extend(or_unread(&routes::LEARNED, project, learned));
-    all.extend(or_unread(&routes::OF_PEERS, project, peers));
+    let mut peers = or_unread(&routes::OF_PEERS, project, peers);
+    peers.ranges.retain(|range| !is_allocated(range, &all.ranges));
+    all.extend(peers);
     all
+}
+
+/// Whether a producer of services has got the range of a peering's route from a range that the same network allocates.
+fn is_allocated(route: &LiveRange, allocated: &[LiveRange]) -> bool {
+    allocated.iter().filter(|range| range.usage == Usage::Allocated).any(|range| {
+        let network = range.parent.as_ref().map(|network| format!("{network}/"));
+        network.is_some_and(|network| route.id.starts_with(&network)) && range.net.contains(&route.net)
+    })
 }
 
 /// The result of reading one sort of ranges.
@@ -166,7 +175,7 @@ fn scope(project: &str) -> String {
 }
 
 /// The parsed ranges of a listing.
-fn listing(ranges: impl IntoIterator<Item = warren_guard::LiveRange>) -> Listing {
+fn listing(ranges: impl IntoIterator<Item = LiveRange>) -> Listing {
     Listing { ranges: ranges.into_iter().collect(), ..Listing::default() }
 }
 
@@ -175,7 +184,48 @@ fn network_id(text: &str) -> String {
     crate::link::id(&text.replace("/locations/global/networks/", "/global/networks/"))
 }
 
-/// The default of `live_ranges`.
-pub(crate) fn all() -> BTreeSet<LiveRanges> {
-    ALL.into()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ipnet::IpNet;
+    use warren_guard::Location;
+
+    fn range(usage: Usage, id: &str, net: &str, parent: &str) -> LiveRange {
+        LiveRange {
+            net: net.parse::<IpNet>().unwrap(),
+            usage,
+            kind: "range".into(),
+            id: id.to_owned(),
+            name: String::new(),
+            owner: None,
+            fabric: None,
+            location: Location::gcp("p", ""),
+            parent: Some(parent.to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_producer_of_services_is_no_news() {
+        let hub = "projects/p/global/networks/hub";
+        let allocated = [range(Usage::Allocated, "projects/p/global/addresses/sql", "10.4.0.0/20", hub)];
+        let route = |network: &str, net| {
+            let id = format!("projects/p/global/networks/{network}/peerings/servicenetworking");
+            range(Usage::Behind, &id, net, "projects/x/global/networks/servicenetworking")
+        };
+        assert!(is_allocated(&route("hub", "10.4.1.0/24"), &allocated));
+        assert!(!is_allocated(&route("hub", "10.5.0.0/24"), &allocated));
+        assert!(!is_allocated(&route("hub2", "10.4.1.0/24"), &allocated));
+    }
+
+    #[test]
+    fn a_network_has_one_id() {
+        let id = "projects/p/global/networks/hub";
+        for text in [
+            id,
+            "projects/p/locations/global/networks/hub",
+            "https://www.googleapis.com/compute/v1/projects/p/global/networks/hub",
+        ] {
+            assert_eq!(network_id(text), id);
+        }
+    }
 }

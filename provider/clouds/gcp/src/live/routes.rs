@@ -150,7 +150,7 @@ fn range(
     LiveRange {
         net: net.trunc(),
         usage,
-        kind,
+        kind: kind.into(),
         id,
         name: String::new(),
         owner: None,

@@ -52,7 +52,7 @@ async fn usable(gcp: &Gcp, host: &str) -> Result<Listing, ApiError> {
             found.extend(nets.filter_map(|net| net.parse::<IpNet>().ok()).map(|net| LiveRange {
                 net,
                 usage: Usage::Network,
-                kind: subnetworks::KIND,
+                kind: subnetworks::KIND.into(),
                 id: id.clone(),
                 name: name.clone(),
                 owner: None,

@@ -67,7 +67,7 @@ fn ranges(project: &str, subnet: &Subnetwork) -> Result<Vec<LiveRange>, ApiError
     let range = |net| LiveRange {
         net,
         usage: Usage::Network,
-        kind: KIND,
+        kind: KIND.into(),
         id: id.clone(),
         name: name.to_owned(),
         owner: marker.as_ref().map(|marker| marker.owner.clone()),
