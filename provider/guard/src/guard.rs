@@ -127,8 +127,8 @@ impl Guard {
 
         let (store, wanted, owner) = {
             let mut session = self.lock();
-            let live = &*session.live(&listed);
-            let session = &*session;
+            let live = session.live(&listed);
+            let (live, session) = (&*live, &*session);
             let (run, config) = (&session.run, &session.config);
             let (document, claims) = (&claims.value.0, &claims.value.1);
             let mut findings = check::in_run(run, &resource);
