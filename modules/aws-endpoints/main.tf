@@ -1,5 +1,15 @@
 locals {
-  suffix = "${var.region}.${startswith(var.region, "cn-") ? "amazonaws.com.cn" : "amazonaws.com"}"
+  # The partitions of AWS whose services are not below amazonaws.com, by the beginning of their regions.
+  partitions = {
+    "cn-"      = "amazonaws.com.cn"
+    "us-iso-"  = "c2s.ic.gov"
+    "us-isob-" = "sc2s.sgov.gov"
+    "us-isof-" = "csp.hci.ic.gov"
+    "eu-isoe-" = "cloud.adc-e.uk"
+    "eusc-"    = "amazonaws.eu"
+  }
+  partition = [for start in keys(local.partitions) : start if startswith(var.region, start)]
+  suffix    = "${var.region}.${try(local.partitions[local.partition[0]], "amazonaws.com")}"
 
   # The names under which clients look up the services.
   domains = {

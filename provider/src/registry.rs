@@ -55,7 +55,7 @@ impl Provider for Warren {
                 owner,
                 claims,
                 s3: warren_aws::s3_options(&self.aws),
-                gcs: warren_gcp::gcs_options(),
+                gcs: warren_gcp::gcs_options(&self.gcp),
             }),
             Err(error) => diagnostics.extend(error),
         }

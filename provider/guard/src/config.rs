@@ -32,6 +32,8 @@ pub struct S3Options {
     pub region: Option<String>,
     /// Allows `http://` endpoints.
     pub allow_http: bool,
+    /// A file with more certificate authorities, in PEM format.
+    pub ca_bundle: Option<PathBuf>,
     /// Source of credentials that the caller resolves.
     pub credentials: Option<Arc<dyn CredentialSource>>,
 }
@@ -42,6 +44,7 @@ impl fmt::Debug for S3Options {
             .field("endpoint", &self.endpoint)
             .field("region", &self.region)
             .field("allow_http", &self.allow_http)
+            .field("ca_bundle", &self.ca_bundle)
             .field("credentials", &self.credentials.as_ref().map(|_| "(redacted)"))
             .finish()
     }

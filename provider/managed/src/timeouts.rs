@@ -33,6 +33,13 @@ pub struct Timeout {
     duration: Duration,
 }
 
+impl Timeout {
+    /// The duration.
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+}
+
 /// A text is no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotADuration;

@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
+use std::sync::Arc;
 
-use warren_dataplane::lab::{Lab, Link, Node, Script};
+use warren_dataplane::lab::{Gate, Lab, Link, Node, Script};
 use warren_dataplane::servers::{Authority, Image, LAYERS, Registry, Site, Storage, pull};
 use warren_harness::{Emulator, ProxyConfig};
 use warren_programs::program;
@@ -14,6 +15,17 @@ const REGISTRY: &str = "123456789012.dkr.ecr.us-east-1.amazonaws.com";
 
 fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
+}
+
+/// Refuses one path, and lets all others pass to the server.
+#[derive(Debug)]
+struct Closed;
+
+impl Gate for Closed {
+    fn refuses(&self, head: &str, _: SocketAddr) -> Option<String> {
+        let refusal = "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        head.starts_with("GET /closed ").then(|| refusal.to_owned())
+    }
 }
 
 /// A client and a server with three addresses, one wire apart.
@@ -60,7 +72,7 @@ fn clients_read_buckets_pull_an_image_and_read_google_storage_by_name() {
         aws.endpoint().trim_start_matches("http://").parse().unwrap(),
     );
     let ecr = Site::new(&["*.dkr.ecr.us-east-1.amazonaws.com"], registry.address());
-    let google = Site::new(&["storage.googleapis.com"], storage.address());
+    let google = Site::new(&["storage.googleapis.com"], storage.address()).behind(Arc::new(Closed));
     for (at, site) in [("10.0.0.1", s3), ("10.0.0.2", ecr), ("10.0.0.3", google)] {
         lab.serve_tls(&server, &[address(at)], &authority, &[site]).unwrap();
     }
@@ -79,6 +91,11 @@ fn clients_read_buckets_pull_an_image_and_read_google_storage_by_name() {
     };
     let read = get("https://storage.googleapis.com/storage/v1/b/acme-corpus/o/part%2F0?alt=media");
     assert_eq!(read, "an object of Google's");
+
+    let status = ["--silent", "--output", "/dev/null", "--write-out", "%{http_code}", "--cacert"];
+    let closed = [authority.to_str().unwrap(), "https://storage.googleapis.com/closed"];
+    let asked = [&[curl.to_str().unwrap()], &status[..], &closed[..]].concat();
+    assert_eq!(output(&mut with_hosts(&client, &hosts, &asked)), "403");
 
     let reference = format!("{REGISTRY}/llm/trainer:1");
     let pulled = pull(|arguments| with_hosts(&client, &hosts, arguments), &reference, &authority).unwrap();

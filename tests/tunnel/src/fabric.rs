@@ -34,6 +34,15 @@ struct Identity {
     entry: String,
 }
 
+/// Who forwards at a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The kernel, which a gateway may configure.
+    Kernel,
+    /// The gateway, by sockets.
+    User,
+}
+
 impl Fabric {
     /// Keys for gateways at these addresses, called `gw-0` and so on. `rest` is what their files have beside what each must
     /// have: groups, limits, and `STORE` where a file's own store goes.
@@ -151,6 +160,17 @@ impl Fabric {
             [&["token", "create", "--config", &config, "--key-file", &key, "--group", group], more].concat();
         let token = run(std::process::Command::new(Implementation::WarrenTunnel.path()?).args(all))?;
         Ok(token.trim().to_owned())
+    }
+
+    /// Starts a gateway on a host that forwards in this way, and waits until it is up.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn start_by(&self, by: By, index: usize, host: &Arc<Namespace>) -> Result<Gateway> {
+        match by {
+            By::Kernel => self.start_admin(index, host, &[]),
+            By::User => self.start(index, host),
+        }
     }
 
     /// Starts a gateway on a host, and waits until it is up.

@@ -19,20 +19,13 @@ use std::time::{Duration, Instant};
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::RecordType;
 use warren_tunnel_tests::dns;
-use warren_tunnel_tests::fabric::{Gateway, Member};
+use warren_tunnel_tests::fabric::{By, Gateway, Member};
 use warren_tunnel_tests::{Fabric, Implementation, Namespace, wait_for};
 
 const NAMES: [&str; 2] = ["aws", "gcp"];
 const GATEWAYS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 200, 0, 2), Ipv4Addr::new(10, 200, 0, 3)];
 const SERVERS: [&str; 2] = ["10.50.0.2", "10.60.0.2"];
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Who forwards at a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
-    Kernel,
-    User,
-}
 
 struct Lab {
     by: [By; 2],
@@ -123,10 +116,7 @@ impl Lab {
     }
 
     fn start(&self, index: usize) -> Gateway {
-        match self.by[index] {
-            By::User => self.fabrics[index].start(0, &self.gateways[index]).unwrap(),
-            By::Kernel => self.fabrics[index].start_admin(0, &self.gateways[index], &[]).unwrap(),
-        }
+        self.fabrics[index].start_by(self.by[index], 0, &self.gateways[index]).unwrap()
     }
 
     /// A pod with an interface: its programs need no proxy.
@@ -376,9 +366,12 @@ fn asks(by: [By; 2]) {
     gateways[1].run(&["gateway", "reload"]).unwrap();
     assert_eq!(ask("new.googleapis.com.", RecordType::A).metadata.response_code, ResponseCode::Refused);
     assert!(!dns::was_asked(&resolver, "new.googleapis.com"));
-    // Nothing else of that gateway is open to the other site.
-    let open = lab.gateways[0].inside(|| {
-        Ok(TcpStream::connect_timeout(&"10.101.0.1:9600".parse()?, Duration::from_secs(1)).is_ok())
-    });
-    assert!(!open.unwrap());
+    // Nothing else of that gateway's host is open to the other site, though a program listens at all of its addresses.
+    let _listener = lab.gateways[1].inside(|| Ok(TcpListener::bind("0.0.0.0:9700")?)).unwrap();
+    let is_open = |from: &Namespace, at: &'static str| {
+        let connect = move || Ok(TcpStream::connect_timeout(&at.parse()?, Duration::from_secs(1)).is_ok());
+        from.inside(connect).unwrap()
+    };
+    assert!(is_open(&lab.gateways[1], "127.0.0.1:9700"));
+    assert!(!is_open(&lab.gateways[0], "10.101.0.1:9700"), "{by:?}");
 }

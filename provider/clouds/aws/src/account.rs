@@ -1,6 +1,7 @@
 //! The configured account: its clients, and the tags of its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ use crate::config::AwsConfig;
 use crate::error::{ApiError, Named, OrMissing};
 use crate::ids::AccountId;
 use crate::live::{self, LiveRanges};
+use crate::partition::Partition;
 use crate::region::RegionName;
-use crate::tags::{self, FABRIC, NAME, OWNER, SHOWN, TagMap, Tags};
+use crate::tags::{self, FABRIC, Ignored, NAME, OWNER, SHOWN, TagMap, Tags};
 
 /// The configured account in one region.
 #[derive(Clone)]
@@ -27,6 +29,8 @@ pub struct Aws {
     pub scope: Scope,
     /// Tags of every object.
     pub default_tags: BTreeMap<String, String>,
+    /// Tags that other tools manage.
+    pub(crate) ignored: Ignored,
     /// VPCs, prefix lists and route tables that the check against live ranges ignores.
     pub ignore_live: BTreeSet<String>,
     /// What the check reads besides VPCs and subnets.
@@ -37,6 +41,7 @@ pub struct Aws {
     pub region: String,
     ec2: aws_sdk_ec2::Client,
     sdk: SdkConfig,
+    ca_bundle: Option<PathBuf>,
     /// The account of the credentials.
     account: Arc<OnceCell<String>>,
     /// Set when AWS was asked for the account.
@@ -49,7 +54,7 @@ impl Aws {
     /// # Errors
     /// No region is configured, or the credentials belong to an account that is not allowed.
     pub(crate) async fn new(config: &AwsConfig, scope: Scope) -> Result<Aws, Diagnostics> {
-        let sdk = client::load(config).await?;
+        let (sdk, settings) = client::load(config).await?;
         let Some(region) = sdk.region().map(ToString::to_string) else {
             return Err(Diagnostic::error(
                 "No AWS region configured",
@@ -62,6 +67,7 @@ impl Aws {
         let aws = Aws {
             scope,
             default_tags: tags::known(&config.default_tags),
+            ignored: Ignored::new(&config.ignore_tags),
             ignore_live: sets::known(&config.ignore_live).iter().map(ToString::to_string).collect(),
             live_ranges: sets::all_known(&config.live_ranges)
                 .filter(|_| config.live_ranges.is_known())
@@ -70,6 +76,7 @@ impl Aws {
             region,
             ec2: client::client!(aws_sdk_ec2, &sdk),
             sdk,
+            ca_bundle: settings.ca_bundle(config),
             account: Arc::default(),
             located: Arc::default(),
         };
@@ -105,11 +112,7 @@ impl Aws {
     }
 
     pub(crate) fn partition(&self) -> &'static str {
-        match self.region.split('-').next() {
-            Some("cn") => "aws-cn",
-            _ if self.region.starts_with("us-gov-") => "aws-us-gov",
-            _ => "aws",
-        }
+        Partition::of(&self.region).name
     }
 
     /// The EC2 client.
@@ -158,7 +161,7 @@ impl Aws {
     /// Asks for the account, once. No permission is needed for that. Without a response, such as in a network without
     /// an endpoint of STS, objects are only compared by region.
     pub(crate) async fn locate(&self) {
-        const LIMIT: Duration = Duration::from_secs(10);
+        const LIMIT: Duration = Duration::from_secs(5);
         let ask = async || {
             let deadline = Instant::now() + LIMIT;
             let account = retry::until(deadline, CancellationToken::new(), self.account());
@@ -176,12 +179,21 @@ impl Aws {
     }
 
     /// Options for claims in S3: the credentials, region and endpoint of the account.
+    ///
+    /// The client of S3 knows neither other partitions nor FIPS and dual-stack endpoints.
     pub(crate) fn s3_options(&self) -> S3Options {
-        let endpoint = self.sdk.endpoint_url().map(str::to_owned);
+        let domain = Partition::of(&self.region).domain;
+        let fips = if self.sdk.use_fips() == Some(true) { "-fips" } else { "" };
+        let dual = if self.sdk.use_dual_stack() == Some(true) { ".dualstack" } else { "" };
+        let special = domain != Partition::of("").domain || !fips.is_empty() || !dual.is_empty();
+        let of_partition = special.then(|| format!("https://s3{fips}{dual}.{}.{domain}", self.region));
+        let configured = std::env::var("AWS_ENDPOINT_URL_S3").ok().filter(|url| !url.is_empty());
+        let endpoint = configured.or_else(|| self.sdk.endpoint_url().map(str::to_owned)).or(of_partition);
         S3Options {
             allow_http: endpoint.as_ref().is_some_and(|url| url.starts_with("http://")),
             endpoint,
             region: Some(self.region.clone()),
+            ca_bundle: self.ca_bundle.clone(),
             credentials: self.sdk.credentials_provider().map(|provider| Credentials::shared(&provider)),
         }
     }
@@ -240,18 +252,36 @@ impl Aws {
             .iter()
             .filter(|(key, value)| {
                 let ours = [FABRIC, OWNER, NAME].contains(&key.as_str()) || key.starts_with("aws:");
+                let others = self.ignored.contains(key) && !was.contains_key(*key);
                 let by_default = self.default_tags.contains_key(*key)
                     || (key.as_str() == SHOWN && (name == Some(*value) || name.is_none()));
-                !ours && (was.contains_key(*key) || !by_default)
+                !ours && !others && (was.contains_key(*key) || !by_default)
             })
             .map(|(key, value)| (key.clone(), Attr::Known(value.clone())))
             .collect();
         if user.is_empty() && !before.is_known() { Attr::Null } else { Attr::Known(user) }
     }
 
+    /// The tags to set and to remove. Tags that AWS or other tools manage stay.
+    pub(crate) fn difference(&self, have: &Tags, want: &Tags) -> (Tags, BTreeSet<String>) {
+        let (set, mut unset) = tags::difference(have, want);
+        unset.retain(|key| !self.ignored.contains(key));
+        (set, unset)
+    }
+
+    /// The attribute `tags_all` of an object with these tags: without those of other tools, unless the configuration
+    /// sets them.
+    pub(crate) fn shown_tags(&self, all: &Tags, before: &TagMap) -> TagMap {
+        let set = tags::known(before);
+        let keep = |key: &str| {
+            !self.ignored.contains(key) || set.contains_key(key) || self.default_tags.contains_key(key)
+        };
+        tags::all(&all.iter().filter(|(key, _)| keep(key)).map(|(k, v)| (k.clone(), v.clone())).collect())
+    }
+
     /// Reconciles the tags of `id`.
     pub(crate) async fn retag(&self, id: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
-        let (set, unset) = tags::difference(have, want);
+        let (set, unset) = self.difference(have, want);
         if !set.is_empty() {
             let call = self.ec2().create_tags().resources(id).set_tags(Some(tags::to_sdk(&set)));
             call.send().await.named("CreateTags")?;
@@ -304,6 +334,53 @@ pub(crate) mod tests {
     fn another_account_is_named() {
         let diagnostic = wrong_account("111111111111", &BTreeSet::from(["222222222222".parse().unwrap()]));
         insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
+    }
+
+    /// The endpoints are those of S3 in botocore's `data/partitions.json` and its endpoint rules.
+    #[tokio::test]
+    async fn claims_use_the_endpoint_of_the_settings() {
+        for (region, fips, dual, expected) in [
+            ("us-east-1", false, false, None),
+            ("cn-north-1", false, false, Some("https://s3.cn-north-1.amazonaws.com.cn")),
+            ("us-gov-west-1", true, false, Some("https://s3-fips.us-gov-west-1.amazonaws.com")),
+            ("eu-west-1", false, true, Some("https://s3.dualstack.eu-west-1.amazonaws.com")),
+            ("us-east-1", true, true, Some("https://s3-fips.dualstack.us-east-1.amazonaws.com")),
+        ] {
+            let config = AwsConfig {
+                region: region.into(),
+                use_fips_endpoint: fips.into(),
+                use_dualstack_endpoint: dual.into(),
+                ..config([])
+            };
+            let aws = Aws::new(&config, scope()).await.unwrap();
+            assert_eq!(aws.s3_options().endpoint.as_deref(), expected, "{region} {fips} {dual}");
+        }
+    }
+
+    /// EKS, Karpenter and cost tools tag the VPCs and subnets of others.
+    #[tokio::test]
+    async fn tags_of_other_tools_are_neither_shown_nor_removed() {
+        let ignore = crate::config::IgnoreTags {
+            keys: sets::of(["kubernetes.io/role/elb".to_owned()]),
+            key_prefixes: sets::of(["kubernetes.io/cluster/".to_owned(), "karpenter.sh/".to_owned()]),
+        };
+        let config = AwsConfig { ignore_tags: Attr::Known(ignore), ..config([("team", "ml")]) };
+        let aws = Aws::new(&config, scope()).await.unwrap();
+        let mut found = aws.tags("hub", &Attr::Null);
+        let ours = found.clone();
+        for key in ["kubernetes.io/role/elb", "kubernetes.io/cluster/prod", "karpenter.sh/discovery"] {
+            found.insert(key.into(), "1".into());
+        }
+        assert_eq!(aws.difference(&found, &ours), (Tags::new(), BTreeSet::new()));
+        assert_eq!(aws.user_tags(&found, &Attr::Null), Attr::Null);
+        assert_eq!(aws.shown_tags(&found, &Attr::Null), tags::all(&ours));
+        found.insert("kubernetes.io/role/internal-elb".into(), "1".into());
+        let removed = aws.difference(&found, &ours).1;
+        assert_eq!(removed, BTreeSet::from(["kubernetes.io/role/internal-elb".to_owned()]));
+        // A tag that the configuration sets is shown, even if the provider block ignores it.
+        let wrote = Attr::Known(BTreeMap::from([("karpenter.sh/discovery".to_owned(), Attr::from("1"))]));
+        assert_eq!(aws.user_tags(&aws.tags("hub", &wrote), &wrote), wrote);
+        assert_eq!(aws.shown_tags(&aws.tags("hub", &wrote), &wrote), tags::all(&aws.tags("hub", &wrote)));
     }
 
     #[tokio::test]

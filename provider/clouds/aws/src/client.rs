@@ -3,28 +3,42 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_config::identity::IdentityCache;
 use aws_config::retry::RetryConfig;
-use aws_config::sts::AssumeRoleProvider;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{AppName, BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
-use tf_provider_rs::{NotKnown, async_trait};
+use tf_provider_rs::{Diagnostic, async_trait};
 use warren_guard::{CredentialSource, S3Credentials};
 
 use crate::config::AwsConfig;
+use crate::credentials;
+use crate::error::redacted_chain;
+use crate::http;
 use crate::retry;
+use crate::settings::Settings;
 
 /// The name of the provider in user agents and role sessions.
-const APP: &str = "terraform-provider-warren";
+pub(crate) const APP: &str = "terraform-provider-warren";
 
-/// Loads the SDK configuration. It uses the network only if neither the configuration nor the environment
+/// How long loading credentials may take: a program of `credential_process` may open a browser.
+const CREDENTIALS: Duration = Duration::from_secs(120);
+
+/// Loads the SDK configuration, and the settings that it follows from. It uses the network only if neither the configuration nor the environment
 /// nor files name a region; it then queries the instance metadata service.
 ///
 /// # Errors
-/// A role without an ARN.
-pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, NotKnown> {
+/// Settings of the provider block, the environment or the shared files are invalid.
+pub(crate) async fn load(config: &AwsConfig) -> Result<(SdkConfig, Settings), Diagnostic> {
+    let settings = Settings::load(config).await?;
+    let http = http::clients(settings.ca_bundle(config).as_deref())?;
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
-        .retry_config(retry::config(config.max_attempts.known().copied()))
+        .profile_files(settings.files.clone())
+        .profile_name(settings.selected.name.clone())
+        .http_client(http.calls.clone())
+        .no_credentials()
+        .identity_cache(IdentityCache::lazy().load_timeout(CREDENTIALS).build())
+        .retry_config(retry::config(settings.max_attempts(config)?).with_retry_mode(settings.retry_mode()?))
         .timeout_config(
             TimeoutConfig::builder()
                 .connect_timeout(Duration::from_secs(5))
@@ -38,22 +52,25 @@ pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, NotKnown> {
     if let Some(region) = config.region.known() {
         loader = loader.region(Region::new(region.clone()));
     }
-    if let Some(profile) = config.profile.known() {
-        loader = loader.profile_name(profile);
-    }
     if let Some(url) = config.endpoint_url.known() {
         loader = loader.endpoint_url(url);
     }
-    let base = loader.load().await;
-    let Some(role) = config.assume_role.known() else { return Ok(base) };
-    let mut provider = AssumeRoleProvider::builder(role.role_arn.value()?)
-        .session_name(role.session_name.known().map_or(APP, String::as_str))
-        .configure(&base);
-    if let Some(external_id) = role.external_id.known() {
-        provider = provider.external_id(external_id);
+    if let Some(fips) = config.use_fips_endpoint.known() {
+        loader = loader.use_fips(*fips);
     }
-    let credentials = SharedCredentialsProvider::new(provider.build().await);
-    Ok(base.into_builder().credentials_provider(credentials).build())
+    if let Some(dualstack) = config.use_dualstack_endpoint.known() {
+        loader = loader.use_dual_stack(*dualstack);
+    }
+    let base = loader.load().await;
+    // A custom endpoint has no variants, so the settings do not apply, as in botocore. The SDK would refuse them.
+    let base = match base.endpoint_url() {
+        Some(_) => base.into_builder().use_fips(false).use_dual_stack(false).build(),
+        None => base,
+    };
+    // Calls for credentials happen while the cache of the other calls loads.
+    let issuing = base.to_builder().identity_cache(IdentityCache::no_cache()).build();
+    let credentials = credentials::provider(&settings, config, &issuing, &http)?;
+    Ok((base.into_builder().credentials_provider(credentials).build(), settings))
 }
 
 /// A client of a service (the name of its crate), which follows the policy of retries and logs its calls.
@@ -63,7 +80,7 @@ macro_rules! client {
         let (classifier, identities) = $crate::retry::policy(service, sdk);
         $service::Client::from_conf(
             $service::config::Builder::from(sdk)
-                .retry_partition($crate::retry::partition())
+                .retry_partition($crate::retry::partition(service, sdk))
                 .retry_classifier(classifier)
                 .identity_cache(identities)
                 .interceptor($crate::token::RequestTokens)
@@ -98,10 +115,7 @@ impl Credentials {
 #[async_trait]
 impl CredentialSource for Credentials {
     async fn credentials(&self) -> Result<S3Credentials, String> {
-        let found = self.0.provide_credentials().await.map_err(|error| {
-            // The sources of this error may quote a token endpoint's answer.
-            format!("no AWS credentials: {error}; set AWS_PROFILE or run `aws sso login`")
-        })?;
+        let found = self.0.provide_credentials().await.map_err(|error| redacted_chain(&error))?;
         Ok(S3Credentials {
             access_key_id: found.access_key_id().to_owned(),
             secret_access_key: found.secret_access_key().to_owned(),

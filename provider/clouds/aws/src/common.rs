@@ -141,7 +141,7 @@ impl<N: Naming, R: Reach> AwsObject<N, R> {
             naming: N::found(id, tags),
             reach,
             tags: aws.user_tags(tags, &self.tags),
-            tags_all: tags::all(tags),
+            tags_all: aws.shown_tags(tags, &self.tags),
             timeouts: self.timeouts.clone(),
         }
     }

@@ -2,11 +2,14 @@
 
 use std::str::FromStr;
 
-use aws_sdk_ec2::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::{Failure, Remedy};
 
+use crate::credentials::{NoCredentials, find};
+use crate::http::Unreachable;
+use crate::partition;
 use crate::redact::redact;
 
 /// A failed API call.
@@ -35,11 +38,23 @@ where
 {
     fn named(self, operation: &'static str) -> Result<T, ApiError> {
         self.map_err(|error| {
+            if let Some(told) = find::<NoCredentials>(&error) {
+                return ApiError {
+                    operation,
+                    code: NO_CREDENTIALS.to_owned(),
+                    message: told.0.clone(),
+                    status: 0,
+                };
+            }
+            if let Some(dead) = find::<Unreachable>(&error) {
+                let message = unreachable(dead);
+                return ApiError { operation, code: UNREACHABLE.to_owned(), message, status: 0 };
+            }
             let status = error.raw_response().map_or(0, |response| response.status().as_u16());
             let code = error.code().unwrap_or_default().to_owned();
             let message = match error.message() {
                 Some(message) if !code.is_empty() => message.to_owned(),
-                _ => DisplayErrorContext(&error).to_string(),
+                _ => chain(&error),
             };
             // The encoded message of a denied call is long but not secret, and administrators need it (`aws
             // sts decode-authorization-message`).
@@ -47,6 +62,54 @@ where
             ApiError { operation, code, message, status }
         })
     }
+}
+
+/// An error with its causes in prose. Layers of the SDK that add no information are left out.
+pub(crate) fn chain(error: &(dyn std::error::Error + '_)) -> String {
+    const LAYERS: [&str; 14] = [
+        "dispatch failure",
+        "service error",
+        "response error",
+        "unhandled error",
+        "failed to construct request",
+        "an error occurred while loading credentials",
+        "the credential provider was not enabled",
+        "the credentials provider was not properly configured",
+        "unexpected credentials error",
+        "io error",
+        "user error",
+        "other",
+        "timeout",
+        "client error (Connect)",
+    ];
+    let mut parts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        let text = text.split(" (os error").next().unwrap_or_default().trim().trim_end_matches('.');
+        if !text.is_empty() && !LAYERS.contains(&text) && !parts.iter().any(|part| part.contains(text)) {
+            parts.push(text.to_owned());
+        }
+        next = error.source();
+    }
+    if parts.is_empty() { error.to_string() } else { parts.join(": ") }
+}
+
+/// [`chain`] without anything that looks like a credential.
+pub(crate) fn redacted_chain(error: &(dyn std::error::Error + '_)) -> String {
+    redact(&chain(error))
+}
+
+/// What is wrong with a host that never answered, and with the region in its name, as sentences.
+pub(crate) fn unreachable(dead: &Unreachable) -> String {
+    // Services without regions, such as `iam.amazonaws.com`, have no name of a region in front of the domain.
+    let mut labels = dead.host.split('.').skip(1);
+    let region = labels.next().filter(|_| labels.next() == Some("amazonaws"));
+    let Some(region) = region.filter(|region| !partition::is_known(region)) else {
+        return format!("{dead}.");
+    };
+    let meant = partition::nearest(region).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+    format!("{dead}. AWS had no region `{region}` when this version of Warren was released.{meant}")
 }
 
 /// A member that the response of an operation must have.
@@ -106,6 +169,12 @@ const INCOMPLETE: &str = "IncompleteResponse";
 
 /// The code of a response with a value that has no type here.
 const UNEXPECTED: &str = "UnexpectedValue";
+
+/// The code of a host that never answered. Nothing was done.
+const UNREACHABLE: &str = "Unreachable";
+
+/// The code of a call for which no credentials were found. Nothing was sent.
+const NO_CREDENTIALS: &str = "NoCredentials";
 
 /// The code of a bug: a value that a call needs is not known.
 const NOT_KNOWN: &str = "MissingValue";
@@ -203,6 +272,10 @@ impl ApiError {
             | "MissingParameter" => {
                 "AWS rejected a value of this resource. Correct the value that the message names."
             }
+            UNREACHABLE => {
+                "Check the region (`aws.region`, AWS_REGION), `aws.endpoint_url`, AWS_ENDPOINT_URL, the network, and the \
+                 proxy in HTTPS_PROXY, then re-run the command."
+            }
             INCOMPLETE => {
                 "The AWS API always returns this value. Apply again; if the error persists, check which server \
                  answers at `aws.endpoint_url`."
@@ -259,10 +332,6 @@ impl ApiError {
             _ if self.is_not_found() => {
                 "It was deleted outside Terraform, or it belongs to another region or account. Run \
                  `terraform apply -refresh-only`."
-            }
-            _ if self.code.is_empty() && self.message.contains("credentials") => {
-                "Warren finds credentials in the same way as the AWS CLI. Set AWS_PROFILE, or run \
-                 `aws sso login`."
             }
             _ if self.code.is_empty() => {
                 "AWS did not respond. Check the network, the proxy settings and `aws.endpoint_url`, then \
@@ -380,6 +449,13 @@ impl From<ApiError> for Diagnostic {
             let detail =
                 format!("The provider needs a value here, but {message}. This is a bug in the provider.");
             ("Missing value".to_owned(), detail)
+        } else if error.code == NO_CREDENTIALS {
+            (
+                "AWS credentials not available".to_owned(),
+                format!("{} was not sent. {message}", error.operation),
+            )
+        } else if error.code == UNREACHABLE {
+            (format!("{} failed: AWS cannot be reached", error.operation), format!("{message}{hint}"))
         } else if error.code.is_empty() {
             (format!("{} failed", error.operation), format!("{message}{hint}"))
         } else {
@@ -445,6 +521,36 @@ mod tests {
         assert!(silent.is_ambiguous());
         let diagnostic = Diagnostic::from(silent);
         insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
+    }
+
+    #[test]
+    fn a_dead_endpoint_is_told_with_the_region() {
+        let hosts = [
+            "ec2.us-est-1.amazonaws.com",
+            "ec2.us-east-1.amazonaws.com",
+            "iam.amazonaws.com",
+            "127.0.0.1:5000",
+        ];
+        let told = hosts.map(|host| {
+            let dead = Unreachable { host: host.into(), reason: "its name does not resolve".into() };
+            let error = SdkError::<aws_sdk_ec2::operation::describe_vpcs::DescribeVpcsError, HttpResponse>::dispatch_failure(
+                aws_smithy_runtime_api::client::result::ConnectorError::user(dead.into()),
+            );
+            let error = Err::<(), _>(error).named("DescribeVpcs").unwrap_err();
+            assert!(!error.is_ambiguous() && !error.is_throttle() && !error.is_not_ready());
+            let diagnostic = Diagnostic::from(error);
+            format!("{}\n{}", diagnostic.summary, diagnostic.detail)
+        });
+        insta::assert_snapshot!(told.join("\n---\n"));
+    }
+
+    #[test]
+    fn layers_of_the_sdk_are_not_told() {
+        let cause = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "connection reset by peer");
+        let error = SdkError::<aws_sdk_ec2::operation::describe_vpcs::DescribeVpcsError, HttpResponse>::dispatch_failure(
+            aws_smithy_runtime_api::client::result::ConnectorError::io(cause.into()),
+        );
+        assert_eq!(chain(&error), "connection reset by peer");
     }
 
     #[test]

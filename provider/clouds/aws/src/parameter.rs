@@ -144,7 +144,7 @@ pub(crate) async fn settle_tags(
 }
 
 async fn retag(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
-    let (set, unset) = tags::difference(have, want);
+    let (set, unset) = aws.difference(have, want);
     let kind = ResourceTypeForTagging::Parameter;
     if !set.is_empty() {
         let call = aws.ssm().add_tags_to_resource().resource_type(kind.clone()).resource_id(name);

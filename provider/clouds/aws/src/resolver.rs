@@ -78,7 +78,7 @@ pub(crate) async fn retag<O: Object<Cloud = Aws>>(
 }
 
 async fn set_tags(aws: &Aws, arn: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
-    let (set, unset) = tags::difference(have, want);
+    let (set, unset) = aws.difference(have, want);
     let resolver = aws.resolver();
     if !set.is_empty() {
         let call = resolver.tag_resource().resource_arn(arn).set_tags(Some(to_sdk(&set)?));

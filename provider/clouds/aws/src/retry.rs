@@ -7,10 +7,11 @@
 //! | setting | effect |
 //! |---|---|
 //! | none | a call is repeated until the timeout of the resource |
-//! | `max_attempts` | a call fails after that many attempts, but a wait continues with the next poll |
-//! | `AWS_MAX_ATTEMPTS`, `AWS_RETRY_MODE` | none: the provider always limits its rate, as the mode `adaptive` does |
+//! | `max_attempts`, `AWS_MAX_ATTEMPTS` | a call fails after that many attempts, but a wait continues with the next poll |
+//! | `AWS_RETRY_MODE=adaptive` | the SDK's limit of the rate applies in addition to the budget |
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_config::SdkConfig;
 use aws_config::identity::IdentityCache;
@@ -41,15 +42,23 @@ pub(crate) fn config(max_attempts: Option<u32>) -> RetryConfig {
         .with_max_backoff(retry::LONGEST)
 }
 
-/// An unlimited quota of retries.
-pub(crate) fn partition() -> RetryPartition {
-    RetryPartition::custom("warren").token_bucket(TokenBucket::unlimited()).build()
+/// An unlimited quota of retries. The clients of a service share the limit of the rate in the mode `adaptive`.
+pub(crate) fn partition(service: &str, sdk: &SdkConfig) -> RetryPartition {
+    static ALL: Mutex<BTreeMap<String, RetryPartition>> = Mutex::new(BTreeMap::new());
+    let name = name(service, sdk);
+    let new = || RetryPartition::custom(name.clone()).token_bucket(TokenBucket::unlimited()).build();
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry(name.clone()).or_insert_with(new).clone()
+}
+
+/// A service in a region.
+fn name(service: &str, sdk: &SdkConfig) -> String {
+    format!("{service} {}", sdk.region().map_or("", |region| region.as_ref()))
 }
 
 /// The policy for the clients of a service, whose budget is that of the region.
 pub(crate) fn policy(service: &str, sdk: &SdkConfig) -> (Classifier, Admission) {
-    let region = sdk.region().map_or("", |region| region.as_ref());
-    let budget = Budget::of(&format!("{service} {region}"));
+    let budget = Budget::of(&name(service, sdk));
     let identities = sdk.identity_cache().unwrap_or_else(|| IdentityCache::lazy().build());
     (Classifier { budget: Arc::clone(&budget) }, Admission { budget, identities })
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_ec2::types::{Filter, ResourceType, Tag, TagSpecification};
 use tf_provider_rs::{Attr, Diagnostics, Path, Value};
+use warren_managed::sets;
 
+use crate::config::IgnoreTags;
 use crate::error::ApiError;
 
 /// Tags in a configuration.
@@ -20,6 +22,27 @@ pub(crate) const NAME: &str = "warren:name";
 pub(crate) const PART_OF: &str = "warren:part-of";
 /// Shown in consoles; a user's own `Name` has precedence.
 pub(crate) const SHOWN: &str = "Name";
+
+/// The keys of tags that other tools manage.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ignored {
+    keys: BTreeSet<String>,
+    prefixes: BTreeSet<String>,
+}
+
+impl Ignored {
+    /// From the provider block.
+    pub(crate) fn new(config: &Attr<IgnoreTags>) -> Ignored {
+        let Some(config) = config.known() else { return Ignored::default() };
+        Ignored { keys: sets::known(&config.keys), prefixes: sets::known(&config.key_prefixes) }
+    }
+
+    /// Whether another tool manages the tag.
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        let ours = [FABRIC, OWNER, NAME, PART_OF].contains(&key);
+        !ours && (self.keys.contains(key) || self.prefixes.iter().any(|prefix| key.starts_with(prefix)))
+    }
+}
 
 /// The attribute `tags_all` of an object with these tags.
 pub(crate) fn all(tags: &Tags) -> TagMap {

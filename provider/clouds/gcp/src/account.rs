@@ -10,6 +10,7 @@ use warren_managed::{Scope, sets};
 use crate::begun::Begun;
 use crate::client::Clients;
 use crate::config::{GcpConfig, PROJECT_VARIABLES, REGION_VARIABLES};
+use crate::credentials::{self, Found};
 use crate::error::non_empty;
 use crate::link;
 use crate::live::{self, LiveRanges};
@@ -30,6 +31,8 @@ pub struct Gcp {
     /// Further projects that it reads.
     pub(crate) live_projects: BTreeSet<String>,
     pub(crate) clients: Arc<Clients>,
+    /// The credentials; an emulator is called without any.
+    pub(crate) credentials: Option<Found>,
     /// Projects that the provider may change; empty for all.
     allowed: Arc<BTreeSet<String>>,
     /// Creates in progress, by the ID of their object.
@@ -60,6 +63,11 @@ impl Gcp {
         permits(&allowed, &project).map_err(|diagnostic| {
             Diagnostics::from(diagnostic.at(Path::of("gcp").attribute("allowed_projects")))
         })?;
+        let endpoint = config.endpoint_url.known().map(String::as_str);
+        let credentials = match endpoint {
+            Some(_) => None,
+            None => Some(credentials::find(config, Some(&project))?),
+        };
         Ok(Gcp {
             scope,
             region: setting(&config.region, &REGION_VARIABLES),
@@ -68,7 +76,8 @@ impl Gcp {
                 .filter(|_| config.live_ranges.is_known())
                 .unwrap_or_else(|| live::ALL.into()),
             live_projects: sets::known(&config.live_projects),
-            clients: Arc::new(Clients::new(config.endpoint_url.known().map(String::as_str)).await?),
+            clients: Arc::new(Clients::new(endpoint, credentials.as_ref()).await?),
+            credentials,
             allowed: Arc::new(allowed),
             project,
             begun: Arc::default(),

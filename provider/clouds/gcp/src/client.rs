@@ -25,7 +25,9 @@ use http::{Extensions, HeaderMap};
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
 use warren_managed::retry::{self, Budget};
 
-use crate::error::{ApiError, Failure as _, Remedy};
+use crate::credentials::Found;
+use crate::error::{ApiError, Failure as _, Remedy, chain};
+use crate::reach::Reach;
 
 /// A client for each collection of the API.
 pub(crate) struct Clients {
@@ -55,19 +57,22 @@ pub(crate) struct Clients {
 /// Builds a client of one collection.
 macro_rules! client {
     ($client:ty, $settings:expr) => {{
-        let Settings { endpoint, credentials } = $settings;
+        let Settings { endpoint, credentials, universe, reach } = $settings;
         // The clients of one API share its budget, which has the name of their crate.
         let service = std::any::type_name::<$client>().split("::").next();
         let policy = Policy { budget: Budget::of(service.unwrap_or_default()) };
         let credentials = Admission { budget: Arc::clone(&policy.budget), credentials: credentials.clone() };
         let mut builder = <$client>::builder()
             .with_credentials(credentials)
-            .with_retry_policy(policy.clone())
+            .with_retry_policy(reach.policy(policy.clone()))
             .with_backoff_policy(policy)
-            .with_retry_throttler(throttler()?)
+            .with_retry_throttler(reach.throttler(throttler()?))
             .with_attempt_timeout(Duration::from_secs(60));
         if let Some(endpoint) = endpoint {
             builder = builder.with_endpoint(endpoint.clone());
+        }
+        if let Some(universe) = universe {
+            builder = builder.with_universe_domain(universe.clone());
         }
         builder.build().await.map_err(|error| unusable(&error))?
     }};
@@ -76,19 +81,25 @@ macro_rules! client {
 struct Settings {
     endpoint: Option<String>,
     credentials: Credentials,
+    universe: Option<String>,
+    reach: Reach,
 }
 
 impl Clients {
-    /// Clients of Google, or of the emulator at `endpoint`, which is called without credentials.
+    /// Clients of Google with these credentials, or of the emulator at `endpoint`, which is called without credentials.
     ///
     /// # Errors
-    /// No credentials are found, or the endpoint is not a URL.
-    pub(crate) async fn new(endpoint: Option<&str>) -> Result<Clients, Diagnostics> {
-        let credentials = match endpoint {
-            Some(_) => credentials::anonymous::Builder::new().build(),
-            None => credentials::Builder::default().build().map_err(|error| no_credentials(&error))?,
+    /// The endpoint is not a URL, or the domain is not that of the credentials.
+    pub(crate) async fn new(endpoint: Option<&str>, found: Option<&Found>) -> Result<Clients, Diagnostics> {
+        let settings = &Settings {
+            endpoint: endpoint.map(str::to_owned),
+            credentials: match found {
+                Some(found) => found.credentials.clone().into(),
+                None => credentials::anonymous::Builder::new().build(),
+            },
+            universe: found.and_then(|found| found.universe.clone()),
+            reach: Reach::default(),
         };
-        let settings = &Settings { endpoint: endpoint.map(str::to_owned), credentials };
         Ok(Clients {
             projects: client!(Projects, settings),
             networks: client!(Networks, settings),
@@ -184,24 +195,13 @@ pub(crate) fn request_id(call: &str) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-fn no_credentials(error: &BuildFailure) -> Diagnostics {
-    Diagnostic::error(
-        "Google Cloud credentials not found",
-        format!(
-            "{error}. Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a \
-             credentials file."
-        ),
-    )
-    .at(Path::of("gcp"))
-    .into()
-}
-
-type BuildFailure = google_cloud_auth::build_errors::Error;
-
-fn unusable(error: &dyn std::fmt::Display) -> Diagnostics {
+fn unusable(error: &(dyn std::error::Error + 'static)) -> Diagnostics {
     Diagnostic::error(
         "Google Cloud client could not be created",
-        format!("{error}. Check `gcp.endpoint_url` in the provider block."),
+        format!(
+            "{}. Check `gcp.endpoint_url` and `gcp.universe_domain` in the provider block.",
+            chain(error)
+        ),
     )
     .at(Path::of("gcp"))
     .into()

@@ -4,8 +4,12 @@ use std::str::FromStr;
 
 use google_cloud_gax::error::Error;
 use google_cloud_gax::error::rpc::{Code, StatusDetails};
+use serde_json::Value;
 use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::{Failure, Remedy};
+
+/// The reason of an API that never answered. Nothing was done.
+pub(crate) const UNREACHABLE: &str = "unreachable";
 
 /// The reason of an answer that lacks a member.
 const INCOMPLETE: &str = "incompleteResponse";
@@ -138,7 +142,7 @@ impl ApiError {
             return ApiError {
                 operation,
                 reason: NO_CREDENTIALS.to_owned(),
-                message: redact(&chain(error)),
+                message: redact(&in_prose(&chain(error))),
                 status: 401,
             };
         }
@@ -150,6 +154,14 @@ impl ApiError {
                 status: http,
             };
         };
+        if let Some(why) = told.message.strip_prefix(UNREACHABLE).and_then(|rest| rest.strip_prefix(": ")) {
+            return ApiError {
+                operation,
+                reason: UNREACHABLE.to_owned(),
+                message: why.to_owned(),
+                status: 0,
+            };
+        }
         let reason = told.details.iter().find_map(|detail| match detail {
             StatusDetails::ErrorInfo(info) if !info.reason.is_empty() => Some(info.reason.clone()),
             _ => None,
@@ -273,6 +285,19 @@ impl ApiError {
                  secretmanager.googleapis.com iam.googleapis.com accesscontextmanager.googleapis.com`, wait a \
                  minute, then apply again."
             }
+            _ if self.reason == NO_CREDENTIALS && self.message.contains("invalid_grant") => {
+                "The sign-in has expired or was revoked. Run `gcloud auth application-default login`, then re-run the \
+                 command."
+            }
+            _ if self.reason == NO_CREDENTIALS && self.message.contains("getAccessToken") => {
+                "Check the address of the service account, and grant a role on it: `roles/iam.workloadIdentityUser` to \
+                 an identity of a workload identity pool, or `roles/iam.serviceAccountTokenCreator` to any other \
+                 principal."
+            }
+            _ if self.reason == NO_CREDENTIALS => {
+                "Check the credentials file in `gcp.credentials` or GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth \
+                 application-default login`."
+            }
             _ if self.status == 401 || self.is(&["authError", "required", "UNAUTHENTICATED"]) => {
                 "Google rejected the credentials. Run `gcloud auth application-default login`, or check \
                  GOOGLE_APPLICATION_CREDENTIALS."
@@ -324,6 +349,14 @@ impl ApiError {
             ]) =>
             {
                 "Google rejected a value of this resource. Correct the value that the message names."
+            }
+            _ if self.reason == UNREACHABLE && self.message.contains("credential") => {
+                "No access token was issued. Check the network and the proxy settings, and run `gcloud auth \
+                 application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS."
+            }
+            _ if self.reason == UNREACHABLE => {
+                "Google cannot be reached. Check the network, the proxy in HTTPS_PROXY, `gcp.endpoint_url` and \
+                 `gcp.universe_domain`, then re-run the command."
             }
             _ if self.reason.is_empty() && self.message.contains("credential") => {
                 "The provider uses Application Default Credentials. Run `gcloud auth application-default login`, or \
@@ -406,6 +439,10 @@ impl From<ApiError> for Diagnostic {
     fn from(error: ApiError) -> Diagnostic {
         let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
         let message = error.message.trim();
+        if error.reason == NO_CREDENTIALS {
+            let detail = format!("{} was not sent: {message}{hint}", error.operation);
+            return Diagnostic::error("Google Cloud credentials not available", detail);
+        }
         let summary = if error.reason.is_empty() {
             format!("{} failed", error.operation)
         } else {
@@ -459,7 +496,7 @@ fn status_of(code: Code) -> u16 {
 }
 
 /// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &(dyn std::error::Error + '_)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -473,8 +510,38 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// The text of an error of google-cloud-auth without its layers, and with the reason in the response that it quotes instead
+/// of the response.
+fn in_prose(text: &str) -> String {
+    const LAYERS: [&str; 5] = [
+        "cannot create the authentication headers",
+        "Request to fetch the token failed. Subsequent calls with this credential will also fail.",
+        "and future attempts will not succeed",
+        "but future attempts may succeed",
+        ", body=<",
+    ];
+    let quoted = text.find('{').zip(text.rfind('}')).filter(|(from, to)| from < to);
+    let reason = quoted.and_then(|(from, to)| reason_in(&text[from..=to]));
+    let before = if reason.is_some() { text.split('{').next().unwrap_or_default() } else { text };
+    let before = LAYERS.iter().fold(before.to_owned(), |text, layer| text.replace(layer, ""));
+    let parts = before.split(": ").map(|part| part.trim_matches([' ', ':']));
+    let parts = parts.filter(|part| !part.is_empty() && !part.starts_with("the HTTP transport reports"));
+    parts.chain(reason.as_deref()).collect::<Vec<_>>().join(": ")
+}
+
+/// The reason in a response: that of RFC 6749, section 5.2, or of an API.
+fn reason_in(response: &str) -> Option<String> {
+    let json: Value = serde_json::from_str(response).ok()?;
+    let member = |path: &str| json.pointer(path).and_then(Value::as_str);
+    match (member("/error/message"), member("/error"), member("/error_description")) {
+        (Some(message), ..) => Some(message.to_owned()),
+        (None, Some(code), Some(description)) => Some(format!("{description} ({code})")),
+        (None, code, _) => code.map(str::to_owned),
+    }
+}
+
 /// Removes everything from `text` that looks like an OAuth token, a signed token or a private key.
-fn redact(text: &str) -> String {
+pub(crate) fn redact(text: &str) -> String {
     let secret = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
         word.starts_with("ya29.")

@@ -8,8 +8,8 @@ use object_store::aws::{AmazonS3Builder, AwsCredential};
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::path::Path;
 use object_store::{
-    CredentialProvider, Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
-    UpdateVersion,
+    Certificate, ClientOptions, CredentialProvider, Error, ObjectStore, ObjectStoreExt as _, PutMode,
+    PutOptions, PutPayload, UpdateVersion,
 };
 use tf_provider_rs::async_trait;
 
@@ -41,6 +41,13 @@ pub(crate) enum Written {
 impl Object {
     pub(crate) fn s3(bucket: &str, key: &str, options: &S3Options) -> Result<Object, Error> {
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+        if let Some(path) = &options.ca_bundle {
+            let unreadable = |error| Error::Generic { store: "S3", source: Box::new(error) };
+            let authorities = Certificate::from_pem_bundle(&std::fs::read(path).map_err(unreadable)?)?;
+            let client =
+                authorities.into_iter().fold(ClientOptions::new(), ClientOptions::with_root_certificate);
+            builder = builder.with_client_options(client);
+        }
         if options.allow_http {
             builder = builder.with_allow_http(true);
         }

@@ -527,6 +527,7 @@ fn s3_guard(endpoint: String, credentials: Arc<dyn CredentialSource>) -> Guard {
             region: Some("eu-west-1".into()),
             allow_http: true,
             credentials: Some(credentials),
+            ..S3Options::default()
         },
         ..config("ours")
     })

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+pub(crate) use warren_tunnel_tests::fabric::By;
 use warren_tunnel_tests::fabric::{Gateway, Member};
 use warren_tunnel_tests::{Fabric, Namespace, wait_for};
 
@@ -31,13 +32,6 @@ protocols = ["icmp"]
 [limits]
 requests_per_minute_and_source = 100000
 "#;
-
-/// Who forwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
-    Kernel,
-    User,
-}
 
 pub(crate) struct Lab {
     pub(crate) by: By,
@@ -93,10 +87,7 @@ impl Lab {
 
     /// A gateway that forwards as this lab wants it.
     pub(crate) fn start(&self) -> Gateway {
-        match self.by {
-            By::Kernel => self.fabric.start_admin(0, &self.gateway, &[]).unwrap(),
-            By::User => self.fabric.start(0, &self.gateway).unwrap(),
-        }
+        self.fabric.start_by(self.by, 0, &self.gateway).unwrap()
     }
 
     pub(crate) fn member(&self) -> Member {

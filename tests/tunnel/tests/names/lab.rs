@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use warren_tunnel_tests::dns::dnsmasq;
+pub(crate) use warren_tunnel_tests::fabric::By;
 use warren_tunnel_tests::fabric::{Gateway, Member};
 use warren_tunnel_tests::{Daemon, Fabric, Namespace, program, web};
 
@@ -37,13 +38,6 @@ ports = ["8000-8999", 53]
 [limits]
 requests_per_minute_and_source = 100000
 "#;
-
-/// Who forwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
-    Kernel,
-    User,
-}
 
 pub(crate) struct Lab {
     pub(crate) by: By,
@@ -97,10 +91,7 @@ impl Lab {
     }
 
     pub(crate) fn start(&self) -> Gateway {
-        match self.by {
-            By::Kernel => self.fabric.start_admin(0, &self.gateway, &[]).unwrap(),
-            By::User => self.fabric.start(0, &self.gateway).unwrap(),
-        }
+        self.fabric.start_by(self.by, 0, &self.gateway).unwrap()
     }
 
     /// An agent without privileges: programs use its proxies.

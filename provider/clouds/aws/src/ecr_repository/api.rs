@@ -10,7 +10,7 @@ use super::model::{Encryption, Mutability, Repository};
 use super::policies;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::session::Aws;
-use crate::tags::{self, Tags};
+use crate::tags::Tags;
 
 const DESCRIBE: &str = "DescribeRepositories";
 
@@ -105,7 +105,7 @@ pub(super) fn state(aws: &Aws, details: Details, before: &Repository) -> Result<
 }
 
 pub(super) async fn retag(aws: &Aws, arn: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
-    let (set, unset) = tags::difference(have, want);
+    let (set, unset) = aws.difference(have, want);
     let ecr = aws.ecr();
     if !set.is_empty() {
         let call = ecr.tag_resource().resource_arn(arn).set_tags(Some(to_sdk(&set)?));

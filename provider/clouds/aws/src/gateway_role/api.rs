@@ -10,7 +10,7 @@ use super::document;
 use super::model::GatewayRole;
 use crate::error::{ApiError, Named, OrMissing};
 use crate::session::Aws;
-use crate::tags::{self, Tags};
+use crate::tags::Tags;
 use warren_managed::{Failure, sets};
 
 /// Name of the inline policy.
@@ -95,7 +95,7 @@ pub(super) async fn create_role(aws: &Aws, planned: &GatewayRole, tags: &Tags) -
 }
 
 pub(super) async fn retag_role(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
-    let (set, unset) = tags::difference(have, want);
+    let (set, unset) = aws.difference(have, want);
     if !set.is_empty() {
         let call = aws.iam().tag_role().role_name(name).set_tags(Some(to_sdk(&set)?));
         call.send().await.named("TagRole")?;
@@ -139,7 +139,7 @@ pub(super) async fn create_profile(aws: &Aws, name: &str, tags: &Tags) -> Result
 }
 
 pub(super) async fn retag_profile(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
-    let (set, unset) = tags::difference(have, want);
+    let (set, unset) = aws.difference(have, want);
     if !set.is_empty() {
         let call = aws.iam().tag_instance_profile().instance_profile_name(name);
         call.set_tags(Some(to_sdk(&set)?)).send().await.named("TagInstanceProfile")?;

@@ -158,7 +158,7 @@ async fn read_tags(aws: &Aws, id: &str) -> Result<Tags, ApiError> {
 /// Reconciles the tags. One call takes at most 10 tags in each direction.
 pub(super) async fn retag(aws: &Aws, id: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
     const MOST: usize = 10;
-    let (set, unset) = tags::difference(have, want);
+    let (set, unset) = aws.difference(have, want);
     let set: Vec<Tag> =
         set.into_iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect();
     let unset: Vec<String> = unset.into_iter().collect();

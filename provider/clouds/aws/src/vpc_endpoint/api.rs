@@ -165,7 +165,10 @@ pub(super) fn found(aws: &Aws, found: VpcEndpoint, before: &Endpoint) -> Result<
     let kind = kind.parsed(DESCRIBE, "VpcEndpointType")?;
     let service_name = found.service_name.or_missing(DESCRIBE, "ServiceName")?;
     // The spelling of the user stays while it names the same service.
-    let spelled = before.service.known().filter(|name| service::full(name, &aws.region) == service_name);
+    let spelled = before.service.known().filter(|name| {
+        let region = Some(aws.region.as_str());
+        service::short(name, region) == service::short(&service_name, region)
+    });
     let short = || service::short(&service_name, Some(&aws.region)).to_owned();
     let groups = found.groups.into_iter().flatten().map(|group| group.group_id);
     let listed = |ids: Option<Vec<String>>| ids.into_iter().flatten().map(Some);

@@ -5,6 +5,7 @@ use tf_provider_rs::Attr;
 
 use super::model::{BucketPolicy, Endpoint};
 use super::service;
+use crate::partition::Partition;
 use crate::policy;
 use warren_managed::sets;
 
@@ -22,7 +23,7 @@ impl Endpoint {
 impl BucketPolicy {
     /// The policy as JSON; `None` while a part is unknown.
     pub(super) fn render(&self, region: &str) -> Option<String> {
-        let partition = service::partition(region);
+        let partition = Partition::of(region).name;
         let buckets = sets::all_known(&self.buckets)?;
         let actions = sets::all_known(&self.object_actions)?;
         let layers = *self.ecr_layers.known()?;

@@ -164,16 +164,16 @@ fn derive(
     region: Option<&str>,
 ) -> Option<String> {
     let service = planned.service.known().cloned();
-    planned.service_name = match (&service, region) {
-        (Some(service), Some(region)) => service::full(service, region).into(),
-        (Some(service), None) if service::is_full(service) => service.clone().into(),
-        _ => Attr::Unknown,
-    };
     let short = service.as_deref().map(|service| service::short(service, region).to_owned());
     if config.r#type.is_null() && (prior.is_none() || planned.r#type.is_unknown()) {
         planned.r#type =
             short.as_deref().map_or(Attr::Unknown, |short| Attr::Known(service::default_type(short)));
     }
+    planned.service_name = match (&service, region, planned.r#type.known()) {
+        (Some(service), Some(region), Some(kind)) => service::full(service, region, *kind).into(),
+        (Some(service), _, _) if service::is_full(service) => service.clone().into(),
+        _ => Attr::Unknown,
+    };
     let Some(kind) = planned.r#type.known() else { return short };
     let gateway = *kind == Kind::Gateway;
     if config.private_dns_enabled.is_null()

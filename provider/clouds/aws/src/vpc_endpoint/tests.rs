@@ -80,11 +80,33 @@ fn answer() -> VpcEndpointBuilder {
 
 #[test]
 fn services_have_a_short_and_a_full_name() {
-    assert_eq!(service::full("ecr.api", "eu-west-1"), "com.amazonaws.eu-west-1.ecr.api");
-    assert_eq!(service::full("com.amazonaws.eu-west-1.s3", "eu-west-1"), "com.amazonaws.eu-west-1.s3");
+    assert_eq!(service::full("ecr.api", "eu-west-1", Kind::Interface), "com.amazonaws.eu-west-1.ecr.api");
+    assert_eq!(
+        service::full("com.amazonaws.eu-west-1.s3", "eu-west-1", Kind::Gateway),
+        "com.amazonaws.eu-west-1.s3"
+    );
     assert_eq!(service::short("com.amazonaws.eu-west-1.ecr.dkr", Some("eu-west-1")), "ecr.dkr");
     assert_eq!(service::short("cn.com.amazonaws.cn-north-1.ecr.dkr", Some("cn-north-1")), "ecr.dkr");
     assert_eq!(service::short("com.amazonaws.us-east-1.s3", Some("eu-west-1")), "com.amazonaws.us-east-1.s3");
+    for (region, kind, name) in [
+        ("cn-north-1", Kind::Interface, "cn.com.amazonaws.cn-north-1.s3"),
+        ("cn-north-1", Kind::Gateway, "com.amazonaws.cn-north-1.s3"),
+        ("us-gov-west-1", Kind::Gateway, "com.amazonaws.us-gov-west-1.s3"),
+        ("eusc-de-east-1", Kind::Interface, "eu.amazonaws.eusc-de-east-1.s3"),
+        ("us-isof-south-1", Kind::Interface, "gov.ic.hci.csp.us-isof-south-1.s3"),
+    ] {
+        assert_eq!(service::full("s3", region, kind), name);
+        assert_eq!(service::short(name, Some(region)), "s3");
+        assert!(service::is_full(name));
+    }
+    for (region, name) in [
+        ("us-gov-west-1", "api.ecr.us-gov-west-1.amazonaws.com"),
+        ("cn-north-1", "api.ecr.cn-north-1.amazonaws.com.cn"),
+        ("us-iso-east-1", "api.ecr.us-iso-east-1.c2s.ic.gov"),
+        ("eusc-de-east-1", "api.ecr.eusc-de-east-1.amazonaws.eu"),
+    ] {
+        assert_eq!(service::public_name("ecr.api", region).as_deref(), Some(name));
+    }
     assert_eq!(service::layer_bucket("cn-north-1"), "arn:aws-cn:s3:::prod-cn-north-1-starport-layer-bucket");
     let mut diagnostics = Diagnostics::default();
     let schema = <Endpoint as Model>::schema();
