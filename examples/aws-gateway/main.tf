@@ -20,7 +20,7 @@ variable "image_id" {
 
 variable "release" {
   description = "URL and SHA-256 digest of warren-tunnel. Null if the image contains it."
-  type        = object({ url = string, sha256 = string })
+  type        = object({ url = string, sha256 = string, architecture = optional(string) })
   default     = null
 }
 
@@ -34,6 +34,12 @@ variable "groups" {
   description = "Destinations that each group of peers may reach. A change replaces no gateway."
   type        = any
   default     = { gpu = { rate_mbit = 2000, allow = [{ to = ["10.0.0.0/16"], ports = ["443", "8000-8100"], protocols = ["tcp"] }] } }
+}
+
+variable "recovery" {
+  description = "Whether AWS replaces the instance of a gateway that fails, keeping addresses, keys and leases. Changing this replaces the gateways."
+  type        = bool
+  default     = false
 }
 
 provider "warren" {
@@ -86,6 +92,7 @@ module "gateway" {
   groups          = var.groups
   key_rotation    = var.rotation
   release         = var.release
+  recovery        = var.recovery
 
   gateways = {
     a = { subnet_id = warren_aws_subnet.public.id, overlay_cidr_blocks = ["10.100.0.0/17"] }

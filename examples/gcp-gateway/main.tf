@@ -21,7 +21,7 @@ variable "project" {
 
 variable "release" {
   description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the image contains it in /usr/local/bin."
-  type        = object({ url = string, sha256 = string })
+  type        = object({ url = string, sha256 = string, architecture = optional(string) })
   default     = null
 }
 

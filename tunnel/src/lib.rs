@@ -50,6 +50,10 @@ pub fn run(cli: Cli) -> u8 {
         Command::Fetch(args) => {
             log::start(args.log_format, "info").and_then(|()| commands::fetch::run(&args))
         }
+        Command::Logs(args) => log::start(args.log_format, "info").and_then(|()| commands::logs::run(&args)),
+        Command::AttachVolume(args) => {
+            log::start(args.log_format, "info").and_then(|()| commands::attach::run(&args))
+        }
         Command::Genkey(args) => commands::keys::genkey(args.out.as_deref()),
         Command::Genpsk(args) => commands::keys::genpsk(args.out.as_deref()),
         Command::Pubkey(_) => commands::keys::pubkey(),

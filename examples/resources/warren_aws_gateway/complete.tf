@@ -121,6 +121,8 @@ resource "warren_aws_gateway" "gateway" {
   release = {
     url    = "https://downloads.acme.example/warren-tunnel"
     sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+    architecture = "x86_64"
   }
 
   tags = {

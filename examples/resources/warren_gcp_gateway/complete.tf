@@ -93,6 +93,7 @@ resource "warren_gcp_gateway" "gateway" {
   config          = warren_gcp_gateway_config.gateway.id
   wireguard_key   = warren_gcp_wireguard_key.gateway.id
   tls_key         = warren_gcp_tls_key.gateway.id
+  cloud_logging   = true
   labels          = { team = "platform" }
 
   release = {

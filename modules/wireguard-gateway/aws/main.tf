@@ -1,6 +1,8 @@
 locals {
   parameters = { for key in keys(var.gateways) : key => "/warren/${var.fabric}/${var.name}-${key}" }
 
+  log_group = var.log_group_arn == null ? null : split(":", var.log_group_arn)[6]
+
   # The gateways as peers address them.
   gateways = [for key in keys(var.gateways) : {
     name = "${var.name}-${key}"
@@ -69,6 +71,11 @@ resource "warren_aws_gateway_role" "gateway" {
   parameters   = [for part in ["config", "tls", "wireguard"] : "${local.parameters[each.key]}/${part}"]
   kms_key_arns = var.kms_key_arn == null ? null : [var.kms_key_arn]
   tags         = var.tags
+
+  session_manager = var.session_manager
+  log_group_arn   = var.log_group_arn
+
+  attach_volumes_of = var.recovery ? "${var.name}-${each.key}" : null
 }
 
 # The internet can reach only the ports of the tunnel.
@@ -80,16 +87,21 @@ resource "warren_aws_security_group" "gateway" {
   allow_public_ingress = true
   tags                 = var.tags
 
-  ingress = [
-    { protocol = "udp", from_port = 51820, to_port = 51820, cidr_blocks = ["0.0.0.0/0"], description = "WireGuard" },
-    { protocol = "tcp", from_port = 443, to_port = 443, cidr_blocks = ["0.0.0.0/0"], description = "Enrolment, WireGuard over TLS" },
-    { protocol = "-1", cidr_blocks = var.vpc_cidr_blocks, description = "To peers" },
-  ]
+  ingress = concat(
+    [
+      { protocol = "udp", from_port = 51820, to_port = 51820, cidr_blocks = ["0.0.0.0/0"], description = "WireGuard" },
+      { protocol = "tcp", from_port = 443, to_port = 443, cidr_blocks = ["0.0.0.0/0"], description = "Enrolment, WireGuard over TLS" },
+      { protocol = "-1", cidr_blocks = var.vpc_cidr_blocks, description = "To peers" },
+    ],
+    length(var.ssh_cidr_blocks) == 0 ? [] : [
+      { protocol = "tcp", from_port = 22, to_port = 22, cidr_blocks = var.ssh_cidr_blocks, description = "SSH" },
+    ],
+  )
   egress = [{ protocol = "-1", cidr_blocks = ["0.0.0.0/0"], description = "To everywhere" }]
 }
 
 resource "warren_aws_gateway" "gateway" {
-  for_each = var.gateways
+  for_each = var.recovery ? {} : var.gateways
 
   name                 = "${var.name}-${each.key}"
   image_id             = var.image_id
@@ -100,6 +112,31 @@ resource "warren_aws_gateway" "gateway" {
   allocation_id        = warren_aws_elastic_ip.gateway[each.key].id
   kms_key_id           = var.kms_key_arn
   release              = var.release
+  key_name             = var.key_name
+  log_group            = local.log_group
+  tags                 = var.tags
+
+  # Names are known at plan time, and so is the boot script.
+  config        = warren_aws_gateway_config.gateway[each.key].name
+  wireguard_key = warren_aws_wireguard_key.gateway[each.key].name
+  tls_key       = warren_aws_tls_key.gateway[each.key].name
+}
+
+# With recovery, the interface and the leases outlive the instance, too.
+
+resource "warren_aws_gateway_group" "gateway" {
+  for_each = var.recovery ? var.gateways : {}
+
+  name                 = "${var.name}-${each.key}"
+  image_id             = var.image_id
+  instance_type        = var.instance_type
+  subnet_id            = each.value.subnet_id
+  security_group_ids   = [warren_aws_security_group.gateway.id]
+  instance_profile_arn = warren_aws_gateway_role.gateway[each.key].instance_profile_arn
+  allocation_id        = warren_aws_elastic_ip.gateway[each.key].id
+  release              = var.release
+  key_name             = var.key_name
+  log_group            = local.log_group
   tags                 = var.tags
 
   # Names are known at plan time, and so is the boot script.

@@ -8,7 +8,7 @@ output "routes" {
   value = flatten([for key, gateway in var.gateways : [
     for cidr in concat(gateway.overlay_cidr_blocks, flatten(try(var.sites[key].peers[*].prefixes, []))) : {
       destination_cidr_block = cidr
-      network_interface_id   = warren_aws_gateway.gateway[key].network_interface_id
+      network_interface_id   = !var.recovery ? warren_aws_gateway.gateway[key].network_interface_id : warren_aws_gateway_group.gateway[key].network_interface_id
     }
   ]])
 }

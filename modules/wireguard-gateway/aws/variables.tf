@@ -38,8 +38,38 @@ variable "instance_type" {
 }
 
 variable "release" {
-  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the image contains it in /usr/local/bin."
-  type        = object({ url = string, sha256 = string })
+  description = "URL and SHA-256 digest of the static binary warren-tunnel, and optionally its architecture, `x86_64` or `arm64`, which is compared at plan time. Null if the image contains it in /usr/local/bin."
+  type        = object({ url = string, sha256 = string, architecture = optional(string) })
+  default     = null
+}
+
+variable "recovery" {
+  description = "Whether AWS replaces the instance of a gateway that fails or is terminated, through an Auto Scaling group of one. The replacement keeps addresses, keys, routes and leases. Changing this replaces the gateways."
+  type        = bool
+  default     = false
+}
+
+variable "session_manager" {
+  description = "Whether AWS Systems Manager Session Manager can open shells on the gateways. The image needs SSM Agent, which Amazon Linux 2023 and Ubuntu contain."
+  type        = bool
+  default     = false
+}
+
+variable "key_name" {
+  description = "Name of the EC2 key pair that opens SSH sessions, for debugging. Changing this replaces the gateways. Null for none."
+  type        = string
+  default     = null
+}
+
+variable "ssh_cidr_blocks" {
+  description = "IPv4 ranges that can reach TCP port 22 of the gateways."
+  type        = list(string)
+  default     = []
+}
+
+variable "log_group_arn" {
+  description = "ARN of the CloudWatch Logs log group that receives the logs of the gateways. The log group determines the retention. Null for none."
+  type        = string
   default     = null
 }
 
@@ -139,7 +169,7 @@ variable "key_rotation" {
 }
 
 variable "kms_key_arn" {
-  description = "ARN of the KMS key that encrypts keys and disks. Null for the AWS managed keys."
+  description = "ARN of the KMS key that encrypts keys and, without recovery, disks. Null for the AWS managed keys."
   type        = string
   default     = null
 }

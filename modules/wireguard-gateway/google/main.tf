@@ -120,6 +120,19 @@ resource "warren_gcp_firewall" "egress" {
   allow              = [{ protocol = "all" }]
 }
 
+# The addresses of Identity-Aware Proxy, which authenticates users before it forwards their SSH sessions.
+
+resource "warren_gcp_firewall" "ssh" {
+  count = var.ssh_through_iap ? 1 : 0
+
+  name          = "${var.name}-ssh"
+  description   = "SSH through Identity-Aware Proxy"
+  network       = var.network
+  source_ranges = ["35.235.240.0/20"]
+  target_tags   = [local.tag]
+  allow         = [{ protocol = "tcp", ports = ["22"] }]
+}
+
 # A route to the internet for the gateways only, which have the tag.
 
 resource "warren_gcp_route" "internet" {
@@ -145,6 +158,7 @@ resource "warren_gcp_gateway" "gateway" {
   service_account = warren_gcp_gateway_service_account.gateway[each.key].email
   kms_key_name    = var.disk_kms_key_name
   release         = var.release
+  cloud_logging   = var.cloud_logging
   labels          = var.labels
 
   # Names are known at plan time, and so is the startup script.

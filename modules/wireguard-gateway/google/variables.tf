@@ -58,9 +58,21 @@ variable "planned_rate_mbit" {
 }
 
 variable "release" {
-  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the image contains it in /usr/local/bin."
-  type        = object({ url = string, sha256 = string })
+  description = "URL and SHA-256 digest of the static binary warren-tunnel, and optionally its architecture, `x86_64` or `arm64`, which is compared at plan time. Null if the image contains it in /usr/local/bin."
+  type        = object({ url = string, sha256 = string, architecture = optional(string) })
   default     = null
+}
+
+variable "ssh_through_iap" {
+  description = "Whether Identity-Aware Proxy can reach TCP port 22 of the gateways, for SSH sessions with OS Login."
+  type        = bool
+  default     = false
+}
+
+variable "cloud_logging" {
+  description = "Whether the gateways send their logs to Cloud Logging. Changing this replaces the gateways."
+  type        = bool
+  default     = false
 }
 
 variable "token_keys" {

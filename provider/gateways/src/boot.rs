@@ -8,11 +8,15 @@
 //! warren-install -> warren-fetch -> warren-gateway
 //!                -> warren-refresh, every minute -> other configuration -> warren-reload (refused: warren-restart)
 //!                                                -> other keys          -> warren-restart
+//!                -> warren-disk, which mounts the volume with the leases before warren-gateway, if there is one
+//!                -> warren-logs, which sends the journal to the log group, if there is one
 //! ```
 
 use serde::Serialize;
 use tera::{Context, Tera};
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Object, Path, Value};
+
+use crate::architecture::Architecture;
 use warren_wire::fetch::{Content, FetchConfig, File, Source};
 
 /// The folder of the files of a gateway, as in its configuration.
@@ -53,6 +57,10 @@ pub struct ReleaseBlock {
     /// SHA-256 digest of the binary in hexadecimal.
     #[attr(required, validate = check_sha256)]
     pub sha256: Attr<String>,
+    /// CPU architecture of the binary, `x86_64` or `arm64`. If set, a plan with an instance type or image of another
+    /// architecture is an error.
+    #[attr(optional)]
+    pub architecture: Attr<Architecture>,
 }
 
 /// The mechanism that runs the script.
@@ -62,6 +70,38 @@ pub enum Run {
     CloudInit,
     /// Google's guest agent runs a startup script at every boot.
     GuestAgent,
+}
+
+/// Where a gateway sends its logs besides the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Logs {
+    /// A CloudWatch Logs log group.
+    CloudWatch(String),
+    /// The serial console, which Compute Engine copies to Cloud Logging.
+    Console,
+}
+
+/// The ID of the volume with the leases, which the instance attaches and mounts at boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume(pub String);
+
+/// What a gateway has besides its keys and configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// Where it sends its logs.
+    pub logs: Option<Logs>,
+    /// Where its leases are stored if they outlive the instance.
+    pub volume: Option<Volume>,
+}
+
+impl Extras {
+    /// The extras of a planned gateway; unknown while one of them is.
+    pub fn planned(logs: Attr<Logs>, volume: Attr<Volume>) -> Attr<Extras> {
+        if logs.is_unknown() || volume.is_unknown() {
+            return Attr::Unknown;
+        }
+        Attr::Known(Extras { logs: logs.known().cloned(), volume: volume.known().cloned() })
+    }
 }
 
 /// The script of a planned gateway; unknown while part of it is unknown. `source` converts the names in the
@@ -74,7 +114,9 @@ pub fn planned(
     release: &Attr<ReleaseBlock>,
     [config, wireguard_key, tls_key]: [&Attr<String>; 3],
     source: fn(String) -> Source,
+    extras: &Attr<Extras>,
 ) -> Result<Attr<String>, Diagnostics> {
+    let Some(extras) = extras.known() else { return Ok(Attr::Unknown) };
     let named = |name: &Attr<String>| name.known().cloned().map(source);
     let (Some(config), Some(wireguard_key), Some(tls_key)) =
         (named(config), named(wireguard_key), named(tls_key))
@@ -84,19 +126,25 @@ pub fn planned(
     let release = match release {
         Attr::Null => None,
         Attr::Unknown => return Ok(Attr::Unknown),
-        Attr::Known(ReleaseBlock { url: Attr::Known(url), sha256: Attr::Known(sha256) }) => {
+        Attr::Known(ReleaseBlock { url: Attr::Known(url), sha256: Attr::Known(sha256), .. }) => {
             Some(Release { url: url.clone(), sha256: sha256.clone() })
         }
         Attr::Known(_) => return Ok(Attr::Unknown),
     };
-    script(run, release.as_ref(), &Sources { config, wireguard_key, tls_key }).map(Attr::Known)
+    let sources = Sources { config, wireguard_key, tls_key };
+    script(run, release.as_ref(), &sources, extras).map(Attr::Known)
 }
 
 /// The script of a gateway. It is deterministic.
 ///
 /// # Errors
 /// The name of a source is too long, or the template is invalid.
-pub fn script(run: Run, release: Option<&Release>, sources: &Sources) -> Result<String, Diagnostics> {
+pub fn script(
+    run: Run,
+    release: Option<&Release>,
+    sources: &Sources,
+    extras: &Extras,
+) -> Result<String, Diagnostics> {
     let files = [
         (CONFIG_FILE, &sources.config, Content::GatewayConfig),
         (KEY_FILE, &sources.wireguard_key, Content::WireguardKey),
@@ -116,6 +164,13 @@ pub fn script(run: Run, release: Option<&Release>, sources: &Sources) -> Result<
     context.insert("folder", FOLDER);
     context.insert("config", CONFIG_FILE);
     context.insert("keys", &[KEY_FILE, TLS_FILE]);
+    let group = match &extras.logs {
+        Some(Logs::CloudWatch(group)) => Some(group),
+        _ => None,
+    };
+    context.insert("log_group", &group);
+    context.insert("console", &(extras.logs == Some(Logs::Console)));
+    context.insert("volume", &extras.volume.as_ref().map(|volume| &volume.0));
     context.insert("sandbox", include_str!("../templates/sandbox.conf").trim_end());
     let mut tera = Tera::default();
     tera.autoescape_on(Vec::new());

@@ -4,8 +4,10 @@
 //! * [`signing`]: the private key of such a key, for the run that signs with it.
 //! * [`config`]: the configuration file of a gateway, validated at plan time.
 //! * [`store`]: the lifecycle of both in the secret store of a cloud.
+//! * [`architecture`]: the CPU architectures of images, machine types and binaries, compared at plan time.
 //! * [`boot`]: the script that sets up a gateway at every boot.
 
+pub mod architecture;
 pub mod boot;
 pub mod config;
 pub mod key;

@@ -48,7 +48,13 @@ attempt() {
     rm -f "$binary.new"
     return 1
   fi
-  chmod 0755 "$binary.new" && mv -f "$binary.new" "$binary"
+  chmod 0755 "$binary.new"
+  if ! "$binary.new" --version > /dev/null 2>&1; then
+    echo "warren-install: {{ release.url }} does not run on $(uname -m); set release to the binary for this architecture; retrying" >&2
+    rm -f "$binary.new"
+    return 1
+  fi
+  mv -f "$binary.new" "$binary"
 }
 {% else %}attempt() {
   if [ -x "$binary" ]; then return 0; fi
@@ -72,7 +78,9 @@ StartLimitIntervalSec=0
 Type=oneshot
 RemainAfterExit=yes
 ExecStart=/usr/local/lib/warren/install
-TimeoutStartSec=infinity
+{% if console %}StandardOutput=journal+console
+StandardError=journal+console
+{% endif %}TimeoutStartSec=infinity
 END
 
 {% for again in [false, true] %}put 0644 /etc/systemd/system/warren-{% if again %}refresh{% else %}fetch{% endif %}.service << 'END'
@@ -86,7 +94,9 @@ StartLimitIntervalSec=0
 Type=oneshot
 {% if not again %}RemainAfterExit=yes
 {% endif %}ExecStart=/usr/local/bin/warren-tunnel fetch --config /etc/warren/fetch.toml
-User=warren
+{% if console %}StandardOutput=journal+console
+StandardError=journal+console
+{% endif %}User=warren
 RuntimeDirectory=warren
 RuntimeDirectoryMode=0700
 RuntimeDirectoryPreserve=yes
@@ -122,7 +132,9 @@ StartLimitIntervalSec=0
 [Service]
 ExecStart=/usr/local/bin/warren-tunnel gateway --config {{ folder }}/{{ config }}
 ExecReload=/bin/kill -HUP $MAINPID
-User=warren
+{% if console %}StandardOutput=journal+console
+StandardError=journal+console
+{% endif %}User=warren
 Restart=always
 RestartSec=2
 TimeoutStopSec=15
@@ -189,9 +201,82 @@ Type=oneshot
 ExecStart=/bin/systemctl restart warren-gateway.service
 END
 
-systemd-sysusers
-sysctl --quiet --system
+{% if volume %}put 0755 /usr/local/lib/warren/disk << 'END'
+#!/bin/sh
+# Attaches the volume with the leases, formats it if it is new, and mounts it; retries until that succeeds. `once` stops
+# after the first attempt. The gateway does not start without it, because it would admit no pod that has a lease.
+set -u
+folder=${WARREN_ROOT:-}/var/lib/warren
+attempt() {
+  if mountpoint --quiet "$folder"; then return 0; fi
+  device=$(/usr/local/bin/warren-tunnel attach-volume {{ volume }}) || return 1
+  # Only a volume that has never been written to is formatted.
+  if cmp --quiet --bytes=1048576 "$device" /dev/zero; then
+    mkfs.ext4 -q "$device" || return 1
+  fi
+  mkdir -p "$folder"
+  mount -t ext4 -o nodev,nosuid,noexec "$device" "$folder"
+}
+until attempt; do
+  echo "warren-disk: cannot mount {{ volume }}; retrying" >&2
+  if [ "${1:-}" = once ]; then exit 1; fi
+  sleep 5
+done
+END
+
+put 0644 /etc/systemd/system/warren-disk.service << 'END'
+[Unit]
+Description=Warren gateway: mount the volume with the leases
+Wants=warren-install.service
+After=warren-install.service network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/lib/warren/disk
+TimeoutStartSec=infinity
+END
+
+put 0644 /etc/systemd/system/warren-gateway.service.d/disk.conf << 'END'
+[Unit]
+Requires=warren-disk.service
+After=warren-disk.service
+END
+
+{% endif %}{% if log_group %}# Its own user, which can read the journal and nothing of the gateway.
+put 0644 /etc/sysusers.d/warren-logs.conf << 'END'
+u warren-logs - "Warren gateway logs"
+END
+
+put 0644 /etc/systemd/system/warren-logs.service << 'END'
+[Unit]
+Description=Warren gateway: send logs to CloudWatch Logs
+Wants=warren-install.service
+After=warren-install.service network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart=/usr/local/bin/warren-tunnel logs --group {{ log_group }} --state /var/lib/warren-logs/cursor
+User=warren-logs
+SupplementaryGroups=systemd-journal
+Restart=always
+RestartSec=10
+StateDirectory=warren-logs
+StateDirectoryMode=0700
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+CapabilityBoundingSet=
+{{ sandbox }}
+
+[Install]
+WantedBy=multi-user.target
+END
+
+{% endif %}# Only the files of this gateway: `--system` ends with an error when any file of the image names an unknown key.
+systemd-sysusers /etc/sysusers.d/warren.conf{% if log_group %} /etc/sysusers.d/warren-logs.conf{% endif %}
+sysctl --quiet --ignore --load=/etc/sysctl.d/90-warren.conf ||
+  echo "warren-boot: cannot set all parameters of /etc/sysctl.d/90-warren.conf; the gateway starts without them" >&2
 systemctl daemon-reload
-systemctl enable --quiet warren-refresh.timer warren-gateway.service warren-reload.path warren-restart.path
+systemctl enable --quiet warren-refresh.timer warren-gateway.service warren-reload.path warren-restart.path{% if log_group %} warren-logs.service{% endif %}
 # Started without waiting: the units wait for each other and retry until everything is available.
-systemctl start --no-block warren-refresh.timer warren-gateway.service warren-reload.path warren-restart.path
+systemctl start --no-block warren-refresh.timer warren-gateway.service warren-reload.path warren-restart.path{% if log_group %} warren-logs.service{% endif %}

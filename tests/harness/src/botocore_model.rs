@@ -89,6 +89,7 @@ impl std::fmt::Display for Problem {
 /// The models of the services whose requests and answers are validated.
 #[derive(Debug)]
 pub struct Models {
+    autoscaling: Model,
     ec2: Model,
     ecr: Model,
     sts: Model,
@@ -117,6 +118,7 @@ impl Models {
         let ec2 = data.join("ec2/2016-11-15");
         let pages = std::fs::read(ec2.join("paginators-1.json")).context("EC2 paginators")?;
         let models = Arc::new(Self {
+            autoscaling: read(&data.join("autoscaling/2011-01-01"))?,
             ec2: read(&ec2)?,
             ecr: read(&data.join("ecr/2015-09-21"))?,
             sts: read(&data.join("sts/2011-06-15"))?,
@@ -137,7 +139,7 @@ impl Models {
         self.of(service).is_some()
     }
 
-    /// Everything that is wrong with a request in the query protocol (EC2, STS, IAM).
+    /// Everything that is wrong with a request in the query protocol (EC2, Auto Scaling, STS, IAM).
     pub fn check_query(&self, service: Service, action: &str, params: &Params) -> Vec<Problem> {
         self.of(service).map(|model| check::query(model, action, params)).unwrap_or_default()
     }
@@ -173,6 +175,7 @@ impl Models {
 
     fn of(&self, service: Service) -> Option<&Model> {
         match service {
+            Service::AutoScaling => Some(&self.autoscaling),
             Service::Ec2 => Some(&self.ec2),
             Service::Ecr => Some(&self.ecr),
             Service::Sts => Some(&self.sts),

@@ -57,6 +57,33 @@ pub struct FetchArgs {
     pub log_format: LogFormat,
 }
 
+/// Arguments of `logs`.
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// CloudWatch Logs log group
+    #[arg(long, value_name = "NAME")]
+    pub group: String,
+    /// File that keeps the position in the journal
+    #[arg(long, value_name = "FILE", default_value = "/var/lib/warren-logs/cursor")]
+    pub state: PathBuf,
+    /// Format of log lines
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
+    pub log_format: LogFormat,
+}
+
+/// Arguments of `attach-volume`.
+#[derive(Debug, Args)]
+pub struct AttachArgs {
+    /// ID of the EBS volume
+    pub volume: String,
+    /// Exit with an error if the volume is not attached after this time; 0 retries forever
+    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    pub give_up_after: u64,
+    /// Format of log lines
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
+    pub log_format: LogFormat,
+}
+
 /// Arguments of `genkey` and `genpsk`.
 #[derive(Debug, Args)]
 pub struct OutArgs {

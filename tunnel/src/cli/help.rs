@@ -234,6 +234,25 @@ Examples:
   # Give up after five minutes
   warren-tunnel fetch --config fetch.toml --give-up-after 300";
 
+pub(super) const LOGS: &str = "\
+Reads the journal of the units warren-*.service with journalctl and follows it. The log stream has the
+ID of the instance as its name, and is created if it is missing. The position in the journal is saved
+after CloudWatch Logs has accepted the entries before it, so a restart loses none.
+
+Credentials are those of the instance's role, which needs logs:CreateLogStream and logs:PutLogEvents.
+
+Examples:
+  # Send logs to a log group
+  warren-tunnel logs --group /warren/gateways";
+
+pub(super) const ATTACH_VOLUME: &str = "\
+Waits while another instance, which is being terminated, still uses the volume. Credentials are those
+of the instance's role, which needs ec2:AttachVolume on the volume and on the instance.
+
+Examples:
+  # Print the device of the volume
+  warren-tunnel attach-volume vol-0a1b2c3d4e5f60718";
+
 pub(super) const GENKEY: &str = "\
 Examples:
   # Write a key to a new file of mode 0600

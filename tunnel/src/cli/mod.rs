@@ -8,7 +8,9 @@ mod tests;
 
 use clap::{Parser, Subcommand};
 
-pub use args::{DoctorArgs, ExecArgs, FetchArgs, OutArgs, PubkeyArgs, ReloadArgs, StatusArgs};
+pub use args::{
+    AttachArgs, DoctorArgs, ExecArgs, FetchArgs, LogsArgs, OutArgs, PubkeyArgs, ReloadArgs, StatusArgs,
+};
 pub use gateway::{AdminArgs, GatewayArgs, GatewayCommand, TokenCommand, TopologyArgs};
 
 use crate::{
@@ -82,6 +84,12 @@ pub enum Command {
     /// Write a gateway's keys and configuration from a cloud's secret store to files
     #[command(after_help = help::FETCH)]
     Fetch(FetchArgs),
+    /// Send the journal of a gateway's units to CloudWatch Logs
+    #[command(after_help = help::LOGS)]
+    Logs(LogsArgs),
+    /// Attach an EBS volume to this EC2 instance and print its device
+    #[command(after_help = help::ATTACH_VOLUME)]
+    AttachVolume(AttachArgs),
     /// Generate a private key
     #[command(after_help = help::GENKEY)]
     Genkey(OutArgs),

@@ -65,7 +65,19 @@ fn every_example_is_accepted() {
 fn help_is_as_documented() {
     Cli::command().debug_assert();
     for of in [
-        "", "agent", "exec", "gateway", "topology", "token", "status", "reload", "fetch", "genkey", "pubkey",
+        "",
+        "agent",
+        "exec",
+        "gateway",
+        "topology",
+        "token",
+        "status",
+        "reload",
+        "fetch",
+        "logs",
+        "attach-volume",
+        "genkey",
+        "pubkey",
         "doctor",
     ] {
         insta::assert_snapshot!(format!("help_{of}"), help(of));

@@ -1,10 +1,14 @@
 //! The commands beside `agent` and `gateway`: those that run once and exit, and `exec`.
 
+pub mod attach;
+mod cloud;
 pub mod doctor;
 pub mod exec;
 pub mod fetch;
+mod files;
 pub mod gateway;
 pub mod keys;
+pub mod logs;
 pub mod reload;
 pub mod status;
 mod text;

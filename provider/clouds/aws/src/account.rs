@@ -130,6 +130,11 @@ impl Aws {
         client::client!(aws_sdk_iam, &self.sdk)
     }
 
+    /// A client of EC2 Auto Scaling.
+    pub fn autoscaling(&self) -> aws_sdk_autoscaling::Client {
+        client::client!(aws_sdk_autoscaling, &self.sdk)
+    }
+
     /// A client of the container registry.
     pub fn ecr(&self) -> aws_sdk_ecr::Client {
         client::client!(aws_sdk_ecr, &self.sdk)

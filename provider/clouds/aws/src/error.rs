@@ -364,6 +364,13 @@ impl Failure for ApiError {
             {
                 Remedy::Unpropagated
             }
+            // As above, in the answer of Auto Scaling about a launch template (`group.go` in hashicorp/aws).
+            "ValidationError" if says(&["Invalid IAM Instance Profile", "has no associated IAM Roles"]) => {
+                Remedy::Unpropagated
+            }
+            "ValidationError" if says(&["AutoScalingGroup name not found"]) => Remedy::NotFound,
+            // DeleteNetworkInterface and DeleteVolume while the instance that uses them is being terminated.
+            "InvalidParameterValue" if says(&["is currently in use"]) => Remedy::InUse,
             "InvalidParameter" | "InvalidParameterValue" if says(&["Unable to assume given IAM role"]) => {
                 Remedy::Unpropagated
             }
@@ -371,6 +378,8 @@ impl Failure for ApiError {
             "InvalidRequestException" if says(&["related resolver rules"]) => Remedy::InUse,
             "DependencyViolation"
             | "ResourceInUse"
+            | "VolumeInUse"
+            | "ScalingActivityInProgress"
             | "IncorrectState"
             | "OperationNotPermitted"
             | "DeleteConflict" => Remedy::InUse,

@@ -26,6 +26,8 @@ id! {
     pub struct AllocationId("eipalloc-");
     /// ID of a network interface.
     pub struct NetworkInterfaceId("eni-");
+    /// ID of an EBS volume.
+    pub struct VolumeId("vol-");
     /// ID of an image.
     pub struct ImageId("ami-");
     /// ID of a transit gateway.

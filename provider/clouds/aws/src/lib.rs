@@ -21,6 +21,7 @@ mod evidence;
 mod flow_log;
 mod gateway;
 mod gateway_config;
+mod gateway_group;
 mod gateway_role;
 mod http;
 mod ids;
@@ -104,5 +105,6 @@ pub fn registry(session: &Session) -> Registry {
         .resource(Managed::<gateway_config::GatewayConfig>::new(session))
         .resource(Managed::<gateway_role::GatewayRole>::new(session))
         .resource(Managed::<gateway::Gateway>::new(session))
+        .resource(Managed::<gateway_group::GatewayGroup>::new(session))
         .ephemeral(key::SigningKeyValue::new(session))
 }

@@ -8,6 +8,7 @@ use warren_managed::sets;
 
 use crate::config::IgnoreTags;
 use crate::error::ApiError;
+use crate::session::Aws;
 
 /// Tags in a configuration.
 pub(crate) type TagMap = Attr<BTreeMap<String, Attr<String>>>;
@@ -62,6 +63,11 @@ pub(crate) fn name(tags: &Tags) -> Attr<String> {
 /// The fabric and the owner of the object in its tags.
 pub(crate) fn scope(tags: &Tags) -> (Option<String>, Option<String>) {
     (tags.get(FABRIC).cloned(), tags.get(OWNER).cloned())
+}
+
+/// The tags that identify the object `name` of this fabric and owner.
+pub(crate) fn identity(aws: &Aws, name: &str) -> [(&'static str, String); 3] {
+    [(FABRIC, aws.scope.fabric.clone()), (OWNER, aws.scope.owner.clone()), (NAME, name.to_owned())]
 }
 
 /// The error for a create whose name belongs to an object of another owner.

@@ -2,6 +2,7 @@
 
 use aws_sdk_ec2::operation::create_flow_logs::CreateFlowLogsInput;
 use aws_sdk_ec2::operation::create_nat_gateway::CreateNatGatewayInput;
+use aws_sdk_ec2::operation::create_network_interface::CreateNetworkInterfaceInput;
 use aws_sdk_ec2::operation::create_route_table::CreateRouteTableInput;
 use aws_sdk_ec2::operation::create_vpc_endpoint::CreateVpcEndpointInput;
 use aws_sdk_ec2::operation::run_instances::RunInstancesInput;
@@ -41,6 +42,7 @@ impl Intercept for RequestTokens {
         accepts!(
             CreateFlowLogsInput,
             CreateNatGatewayInput,
+            CreateNetworkInterfaceInput,
             CreateRouteTableInput,
             CreateVpcEndpointInput,
             RunInstancesInput

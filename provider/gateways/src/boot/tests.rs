@@ -26,10 +26,57 @@ fn release(url: &str) -> Release {
 #[test]
 fn the_script_of_an_instance() {
     let release = Release { url: "https://example.com/warren-tunnel".into(), sha256: "ab".repeat(32) };
-    insta::assert_snapshot!(script(Run::CloudInit, Some(&release), &sources()).unwrap());
-    let google = script(Run::GuestAgent, None, &sources()).unwrap();
+    insta::assert_snapshot!(script(Run::CloudInit, Some(&release), &sources(), &Extras::default()).unwrap());
+    let google = script(Run::GuestAgent, None, &sources(), &Extras::default()).unwrap();
     assert!(google.starts_with("#!/bin/sh\n"), "{google}");
     assert!(google.contains("the image does not contain"), "{google}");
+}
+
+#[test]
+fn logs_go_to_the_service_of_the_cloud() {
+    let plain = script(Run::CloudInit, None, &sources(), &Extras::default()).unwrap();
+    let added = |run, logs: Logs| {
+        let extras = Extras { logs: Some(logs), ..Extras::default() };
+        let all = script(run, None, &sources(), &extras).unwrap();
+        all.lines().filter(|line| !plain.contains(line)).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(added(Run::CloudInit, Logs::CloudWatch("/warren/gw-a".to_owned())));
+    assert_eq!(
+        added(Run::GuestAgent, Logs::Console),
+        "StandardOutput=journal+console\nStandardError=journal+console\n".repeat(4).trim_end()
+    );
+}
+
+/// `sysctl --system` of the machine fails at a key of another file. The real program sets the keys of the gateway in a
+/// network namespace, where the kernel also refuses some of them.
+#[test]
+fn a_foreign_sysctl_does_not_stop_the_boot() {
+    let machine = Machine::new();
+    std::fs::remove_file(machine.folder("programs/sysctl")).unwrap();
+    let foreign = machine.folder("root/etc/sysctl.d/99-zz-foreign.conf");
+    std::fs::create_dir_all(foreign.parent().unwrap()).unwrap();
+    std::fs::write(&foreign, "net.ipv4.ip_forward = refused\n").unwrap();
+    let there = "mount --bind \"$WARREN_ROOT/etc/sysctl.d\" /etc/sysctl.d";
+    let within = |commands: &str| {
+        let commands = format!("{there} && {commands}");
+        machine.run(Command::new("unshare").args(["--mount", "--net", "sh", "-c", &commands]))
+    };
+    let refused = within("sysctl --quiet --system");
+    assert!(!refused.status.success(), "the foreign file is accepted");
+
+    std::fs::write(
+        machine.folder("boot.sh"),
+        script(Run::CloudInit, None, &sources(), &Extras::default()).unwrap(),
+    )
+    .unwrap();
+    let boot = machine.folder("boot.sh").display().to_string();
+    let booted = within(&format!("sh {boot} && cat /proc/sys/net/ipv4/ping_group_range"));
+    assert!(booted.status.success(), "{}", String::from_utf8_lossy(&booted.stderr));
+    let range: Vec<String> =
+        String::from_utf8_lossy(&booted.stdout).split_whitespace().map(str::to_owned).collect();
+    assert_eq!(range, ["0", "2147483647"]);
+    let calls = std::fs::read_to_string(machine.calls()).unwrap();
+    assert!(calls.contains("systemctl start --no-block"), "{calls}");
 }
 
 #[test]
@@ -123,7 +170,9 @@ fn collect(folder: &File, files: &mut BTreeMap<PathBuf, (u32, String)>) {
 
 #[test]
 fn a_boot_that_was_cut_off_anywhere_is_made_good_by_the_next() {
-    let script = script(Run::CloudInit, Some(&release("https://example.com/x")), &sources()).unwrap();
+    let script =
+        script(Run::CloudInit, Some(&release("https://example.com/x")), &sources(), &Extras::default())
+            .unwrap();
     let undisturbed = Machine::new();
     let first = undisturbed.boot(&script);
     assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
@@ -158,11 +207,70 @@ fn a_boot_that_was_cut_off_anywhere_is_made_good_by_the_next() {
     assert!(cuts > 50, "{cuts} steps");
 }
 
+/// The real script of a volume: a new one is formatted once, and one with anything on it is never formatted.
+#[test]
+fn only_a_new_volume_is_formatted() {
+    let machine = Machine::new();
+    let extras = Extras { volume: Some(Volume("vol-1".to_owned())), ..Extras::default() };
+    let script = script(Run::CloudInit, None, &sources(), &extras).unwrap();
+    assert!(machine.boot(&script).status.success());
+    let disk = machine.folder("root/usr/local/lib/warren/disk");
+    let device = machine.folder("device");
+    std::fs::write(
+        machine.folder("programs/warren-tunnel"),
+        format!("#!/bin/sh\necho {}\n", device.display()),
+    )
+    .unwrap();
+    // The binary is where no test can install it, and a file stands for the device.
+    let text =
+        std::fs::read_to_string(&disk).unwrap().replace("/usr/local/bin/warren-tunnel", "warren-tunnel");
+    std::fs::write(&disk, text).unwrap();
+    for (program, does) in [("warren-tunnel", None), ("mount", Some("true")), ("mountpoint", Some("false"))] {
+        let path = machine.folder("programs").join(program);
+        if let Some(does) = does {
+            std::fs::write(
+                &path,
+                format!("#!/bin/sh\necho {program} \"$@\" >> {}\n{does}\n", machine.calls().display()),
+            )
+            .unwrap();
+        }
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let run = || machine.run(Command::new(&disk).arg("once"));
+    let read = || std::fs::read(&device).unwrap();
+
+    std::fs::write(&device, vec![0; 16 << 20]).unwrap();
+    let done = run();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let formatted = read();
+    assert_eq!(formatted[1080..1082], [0x53, 0xef], "the mark of ext4");
+    assert!(run().status.success());
+    assert!(read() == formatted, "formatted again");
+
+    let mut data = vec![0; 16 << 20];
+    data[4096] = 1;
+    std::fs::write(&device, &data).unwrap();
+    run();
+    assert!(read() == data, "the data of another file system was overwritten");
+    // A device that cannot be read is not new.
+    std::fs::remove_file(&device).unwrap();
+    run();
+    assert!(!device.exists(), "formatted without being read");
+    let calls = std::fs::read_to_string(machine.calls()).unwrap();
+    assert!(calls.contains("mount -t ext4 -o nodev,nosuid,noexec"), "{calls}");
+}
+
 /// The programs that the units start are not installed here: that is the only complaint.
 #[test]
 fn the_units_are_ones_and_sandboxed() {
     let machine = Machine::new();
-    machine.boot(&script(Run::CloudInit, None, &sources()).unwrap());
+    let logs = Logs::CloudWatch("/warren/gw-a".to_owned());
+    let extras = Extras { logs: Some(logs), volume: Some(Volume("vol-1".to_owned())) };
+    let longest =
+        script(Run::CloudInit, Some(&release("https://example.com/x")), &sources(), &extras).unwrap();
+    // The limit of EC2 for user data, with room for long names.
+    assert!(longest.len() < 14 * 1024, "{} bytes", longest.len());
+    machine.boot(&longest);
     let units = machine.folder("root/etc/systemd/system");
     let analyze = |arguments: &[&str]| {
         let program = warren_programs::program("systemd-analyze").unwrap();
@@ -170,16 +278,23 @@ fn the_units_are_ones_and_sandboxed() {
         let told = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8_lossy(&told).into_owned())
     };
-    let mut names: Vec<String> = std::fs::read_dir(&units)
-        .unwrap()
-        .map(|entry| format!("./{}", entry.unwrap().file_name().into_string().unwrap()))
+    let files = std::fs::read_dir(&units).unwrap().map(Result::unwrap);
+    let mut names: Vec<String> = files
+        .filter(|entry| entry.file_type().unwrap().is_file())
+        .map(|entry| format!("./{}", entry.file_name().into_string().unwrap()))
         .collect();
+    assert!(units.join("warren-gateway.service.d/disk.conf").is_file());
     names.sort();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (_, told) = analyze(&[&["verify", "--man=no"], &names[..]].concat());
     let complaints: Vec<&str> = told.lines().filter(|line| !line.contains("is not executable")).collect();
     assert!(complaints.is_empty(), "{complaints:#?}");
-    for unit in ["./warren-fetch.service", "./warren-refresh.service", "./warren-gateway.service"] {
+    for unit in [
+        "./warren-fetch.service",
+        "./warren-refresh.service",
+        "./warren-gateway.service",
+        "./warren-logs.service",
+    ] {
         let (well, told) = analyze(&["security", "--offline=true", "--threshold=20", "--no-pager", unit]);
         assert!(well, "more exposed than 2.0 of 10:\n{told}");
     }
@@ -207,7 +322,7 @@ fn serve(body: &'static [u8]) -> String {
 fn the_binary_is_installed_once_and_only_the_right_one() {
     let machine = Machine::new();
     let right = release(&serve(BINARY));
-    machine.boot(&script(Run::GuestAgent, Some(&right), &sources()).unwrap());
+    machine.boot(&script(Run::GuestAgent, Some(&right), &sources(), &Extras::default()).unwrap());
     let installed = machine.install();
     assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
     let binary = machine.folder("root/usr/local/bin/warren-tunnel");
@@ -215,12 +330,26 @@ fn the_binary_is_installed_once_and_only_the_right_one() {
 
     // An interrupted download, after which the server is gone: the binary that is already installed is enough.
     std::fs::write(binary.with_extension("new"), "half").unwrap();
-    machine.boot(&script(Run::GuestAgent, Some(&release("http://127.0.0.1:9/x")), &sources()).unwrap());
+    machine.boot(
+        &script(Run::GuestAgent, Some(&release("http://127.0.0.1:9/x")), &sources(), &Extras::default())
+            .unwrap(),
+    );
     assert!(machine.install().status.success());
+
+    // A binary for another architecture: the kernel cannot start it.
+    let foreign = Machine::new();
+    let elf = b"\x7fELF not for this machine";
+    let digest: String = Sha256::digest(elf).iter().map(|byte| format!("{byte:02x}")).collect();
+    let other = Release { url: serve(elf), sha256: digest };
+    foreign.boot(&script(Run::GuestAgent, Some(&other), &sources(), &Extras::default()).unwrap());
+    let refused = foreign.install();
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && told.contains("does not run on"), "{told}");
+    assert!(!foreign.folder("root/usr/local/bin/warren-tunnel").exists());
 
     let other = Machine::new();
     let wrong = Release { url: serve(b"something else"), ..right };
-    other.boot(&script(Run::GuestAgent, Some(&wrong), &sources()).unwrap());
+    other.boot(&script(Run::GuestAgent, Some(&wrong), &sources(), &Extras::default()).unwrap());
     let refused = other.install();
     assert!(!refused.status.success());
     let told =

@@ -38,7 +38,15 @@ impl Instance {
     /// # Errors
     /// The call has no user data, or the script fails.
     pub fn boot(run: &Call) -> Result<Instance> {
-        let script = String::from_utf8(STANDARD.decode(run.params.get("UserData"))?)?;
+        Instance::boot_with(run.params.get("UserData"))
+    }
+
+    /// Boots an instance of AWS with this user data, in base64.
+    ///
+    /// # Errors
+    /// The script fails.
+    pub fn boot_with(user_data: &str) -> Result<Instance> {
+        let script = String::from_utf8(STANDARD.decode(user_data)?)?;
         let identity =
             [("AWS_REGION", "us-east-1"), ("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
         let identity = identity.map(|(name, value)| (name, value.to_owned())).to_vec();

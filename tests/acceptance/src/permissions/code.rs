@@ -13,7 +13,8 @@ const AWS: &str = "provider/clouds/aws/src";
 const GOOGLE: &str = "provider/clouds/gcp/src";
 
 /// How the account names the clients of its services, with the prefix of their actions.
-const CLIENTS: [(&str, &str); 7] = [
+const CLIENTS: [(&str, &str); 8] = [
+    (".autoscaling()", "autoscaling"),
     (".ec2()", "ec2"),
     (".ecr()", "ecr"),
     (".iam()", "iam"),

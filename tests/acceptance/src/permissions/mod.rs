@@ -43,7 +43,7 @@ const LONGEST_DESCRIPTION: usize = 300;
 const PASSED_TO: [&str; 2] = ["ec2.amazonaws.com", "vpc-flow-logs.amazonaws.com"];
 
 /// Services that create a role of their own with the first object in an account.
-const LINKED: [&str; 1] = ["transitgateway.amazonaws.com"];
+const LINKED: [&str; 2] = ["autoscaling.amazonaws.com", "transitgateway.amazonaws.com"];
 
 /// What the store of claims in a bucket needs, which is granted on that bucket.
 const CLAIMS: [&str; 2] = ["s3:GetObject", "s3:PutObject"];
@@ -200,6 +200,7 @@ impl Allowed {
 /// `ec2:CreateSubnet`.
 pub fn action(service: Service, action: &str) -> String {
     let service = match service {
+        Service::AutoScaling => "autoscaling",
         Service::Ec2 => "ec2",
         Service::Ecr => "ecr",
         Service::Sts => "sts",

@@ -18,6 +18,11 @@ const fn implicit(action: &'static str, with: &'static [&'static str], why: &'st
 /// The dependent actions of AWS's operations: "Service Authorization Reference", pages of the services.
 pub const IMPLICIT: &[Implicit] = &[
     implicit("ec2:CreateTags", &["CreateVpc"], "checked when a create call carries tags"),
+    implicit(
+        "ec2:RunInstances",
+        &["CreateAutoScalingGroup"],
+        "checked when an Auto Scaling group gets a launch template",
+    ),
     implicit("iam:PassRole", &["RunInstances"], "checked when an instance gets an instance profile"),
     implicit("iam:PassRole", &["AddRoleToInstanceProfile"], "checked when a profile gets a role"),
     implicit("iam:PassRole", &["CreateFlowLogs"], "checked when a flow log delivers to CloudWatch Logs"),
@@ -25,7 +30,7 @@ pub const IMPLICIT: &[Implicit] = &[
     implicit("iam:TagRole", &["CreateRole"], "checked when a create call carries tags"),
     implicit(
         "iam:CreateServiceLinkedRole",
-        &["CreateTransitGatewayVpcAttachment"],
+        &["CreateTransitGatewayVpcAttachment", "CreateAutoScalingGroup"],
         "checked when the first object of a service is created in an account",
     ),
     implicit("ecr:TagResource", &["CreateRepository"], "checked when a create call carries tags"),

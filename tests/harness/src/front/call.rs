@@ -8,6 +8,7 @@ use crate::query::Params;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are the cloud's own")]
 pub enum Service {
+    AutoScaling,
     Ec2,
     Ecr,
     Sts,
@@ -29,6 +30,7 @@ impl Service {
     /// The service of AWS with this name in a credential scope.
     pub(crate) fn named(name: &str) -> Self {
         match name {
+            "autoscaling" => Self::AutoScaling,
             "ec2" => Self::Ec2,
             "ecr" => Self::Ecr,
             "sts" => Self::Sts,

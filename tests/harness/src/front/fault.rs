@@ -221,7 +221,7 @@ impl Effect {
                     "Too Many Requests",
                     "rate limit exceeded for the minute window",
                 ),
-                Service::Sts | Service::Iam | Service::Route53 => {
+                Service::AutoScaling | Service::Sts | Service::Iam | Service::Route53 => {
                     Rejection::new("Throttling", "Rate exceeded")
                 }
             }),

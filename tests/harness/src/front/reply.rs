@@ -63,7 +63,7 @@ impl Rejection {
                 ("application/problem+json", problem.to_string())
             }
             Service::S3 => ("application/xml", error("Error").document()),
-            Service::Sts | Service::Iam | Service::Route53 => {
+            Service::AutoScaling | Service::Sts | Service::Iam | Service::Route53 => {
                 let mut root = Element::new("ErrorResponse");
                 root.children = vec![error("Error"), Element::leaf("RequestId", &id)];
                 root.children[0].children.insert(0, Element::leaf("Type", "Sender"));

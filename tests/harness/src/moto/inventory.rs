@@ -30,6 +30,9 @@ pub enum Kind {
     TransitGatewayRouteTable,
     FlowLog,
     Instance,
+    Volume,
+    LaunchTemplate,
+    AutoScalingGroup,
     EcrRepository,
     LogGroup,
     Parameter,
@@ -76,6 +79,8 @@ const EC2_KINDS: &[(Kind, &str, &str, &str)] = &[
         "transitGatewayRouteTableId",
     ),
     (Kind::FlowLog, "DescribeFlowLogs", "flowLogSet", "flowLogId"),
+    (Kind::Volume, "DescribeVolumes", "volumeSet", "volumeId"),
+    (Kind::LaunchTemplate, "DescribeLaunchTemplates", "launchTemplates", "launchTemplateId"),
 ];
 
 /// How IAM lists one kind: action, result, set of members, element of the name.
@@ -148,6 +153,14 @@ impl Inventory {
             for item in members.into_iter().flat_map(|set| &set.children) {
                 inventory.insert_name(*kind, item.text_at(name));
             }
+        }
+        let groups =
+            api.query(region, ("autoscaling", "2011-01-01"), "DescribeAutoScalingGroups", &[]).await?;
+        let groups = groups
+            .child("DescribeAutoScalingGroupsResult")
+            .and_then(|found| found.child("AutoScalingGroups"));
+        for item in groups.into_iter().flat_map(|set| &set.children) {
+            inventory.insert_name(Kind::AutoScalingGroup, item.text_at("AutoScalingGroupName"));
         }
         inventory.take_zones(api).await?;
         for (kind, action, list) in RESOLVER_KINDS {

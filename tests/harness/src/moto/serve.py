@@ -11,9 +11,18 @@ from moto.moto_server.werkzeug_app import (
     MotoRequestHandler,
     create_backend_app,
 )
+from moto.autoscaling.models import (
+    AutoScalingBackend,
+    FakeAutoScalingGroup,
+    InstanceState,
+    TerminateInstanceActivity,
+)
+from moto.core.types import Base64EncodedString
 from moto.ec2 import exceptions
 from moto.ec2.models import elastic_ip_addresses
 from moto.ec2.models.elastic_network_interfaces import NetworkInterfaceBackend
+from moto.ec2.models.instances import Instance
+from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.models.security_groups import SecurityGroupBackend
 from moto.ec2.models.tags import TagBackend
 from moto.ec2.utils import random_public_ip
@@ -108,6 +117,93 @@ def create_network_interface(self, subnet, private_ip_address=None, *more, **kin
 
 
 NetworkInterfaceBackend.create_network_interface = create_network_interface
+
+
+start_instances = FakeAutoScalingGroup.replace_autoscaling_group_instances
+
+
+def start(self: FakeAutoScalingGroup, count: int, tags: dict[str, str]) -> None:
+    """An instance of a group has the interface that its launch template names, and no other.
+
+    moto ignores the interfaces of launch templates, and adds a second root disk. AWS starts no instance while another one has the interface.
+    """
+    version = self.ec2_launch_template.get_version(self.launch_template_version) if self.ec2_launch_template else None
+    named = [nic for nic in (version.data.get("NetworkInterfaces", []) if version else []) if "NetworkInterfaceId" in nic]
+    backend = self.autoscaling_backend.ec2_backend
+    for nic in named:
+        found = backend.get_network_interface(nic["NetworkInterfaceId"])
+        if found.instance:
+            return
+        found.outlives = nic.get("DeleteOnTermination") in (False, "false")
+    if not named:
+        return start_instances(self, count, tags)
+    run = backend.run_instances
+    own = {"nics": named, "block_device_mappings": version.data.get("BlockDeviceMappings", [])}
+    backend.run_instances = lambda *args, **rest: run(*args, **{**rest, **own})
+    try:
+        start_instances(self, count, tags)
+    finally:
+        del backend.run_instances
+
+
+FakeAutoScalingGroup.replace_autoscaling_group_instances = start
+
+add_version = LaunchTemplate.create_version
+
+
+def create_version(self: LaunchTemplate, data: dict[str, Any], description: str) -> Any:
+    """The user data of every version is in base64; moto knows that of the first version only."""
+    if isinstance(data.get("UserData"), str):
+        data["UserData"] = Base64EncodedString(data["UserData"])
+    return add_version(self, data, description)
+
+
+LaunchTemplate.create_version = create_version
+
+make_state = InstanceState.__init__
+
+
+def remember_version(self: InstanceState, *args: Any, **rest: Any) -> None:
+    """An instance keeps the version of the launch template that it was started with; moto shows that of its group."""
+    make_state(self, *args, **rest)
+    group = self.auto_scaling_group
+    template = getattr(group, "ec2_launch_template", None)
+    self.started_with = template and {
+        "LaunchTemplateId": template.id,
+        "LaunchTemplateName": template.name,
+        "Version": str(group.launch_template_version),
+    }
+
+
+InstanceState.__init__ = remember_version
+InstanceState.launch_template = property(lambda self: self.started_with)
+
+
+def terminate_in_group(self: AutoScalingBackend, instance_id: str, should_decrement: bool) -> Any:
+    """A group starts the next instance when the one before has ended; moto starts it before."""
+    states = (state for group in self.autoscaling_groups.values() for state in group.instance_states)
+    instance = next(state.instance for state in states if state.instance.id == instance_id)
+    self.ec2_backend.terminate_instances([instance_id])
+    self.notify_terminate_instances([instance_id])
+    return TerminateInstanceActivity(instance, instance.autoscaling_group.desired_capacity)
+
+
+AutoScalingBackend.terminate_instance = terminate_in_group
+
+end_instance = Instance.terminate
+
+
+def terminate(self: Instance) -> Any:
+    """An interface that is not deleted with its instance is free again."""
+    ended = end_instance(self)
+    for nic in self.nics.values():
+        if getattr(nic, "outlives", False):
+            nic.instance = nic.attachment_id = nic.attach_time = None
+            nic.status = "available"
+    return ended
+
+
+Instance.terminate = terminate
 
 
 def no_permission_by_policy(self: FakeBucket, action: str, resource: str) -> PermissionResult:

@@ -184,7 +184,9 @@ async fn pass(shared: &Shared, request: &Request) -> Result<Reply, Rejection> {
         return Err(Rejection::new("UnsupportedByEmulator", problem));
     }
     Ok(strip(match request.service {
-        Service::Iam | Service::Sts | Service::Route53 if !reply.status().is_success() => {
+        Service::AutoScaling | Service::Iam | Service::Sts | Service::Route53
+            if !reply.status().is_success() =>
+        {
             with_one_message(reply)
         }
         Service::Ecr | Service::Ssm | Service::Logs | Service::Route53Resolver => without_nulls(reply),

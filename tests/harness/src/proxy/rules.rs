@@ -86,8 +86,10 @@ pub(super) async fn check(shared: &Shared, request: &Request) -> Verdict {
         "DeleteTransitGateway" => transit::delete(&context).await,
         "DeleteTransitGatewayRouteTable" => transit::delete_table(&context),
         "CreateTransitGatewayRouteTable" => transit::available(&context),
+        "DeleteNetworkInterface" => deletes::interface(&context).await,
         "DeleteSubnet" => deletes::subnet(&context).await,
         "DeleteSecurityGroup" => deletes::security_group(&context).await,
+        "DeleteVolume" => deletes::volume(&context).await,
         "DeleteVpc" => deletes::vpc(&context).await,
         _ => Ok(()),
     }

@@ -7,7 +7,8 @@ use hyper::Request;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::{Environment, http};
+use super::Environment;
+use crate::commands::cloud::http;
 use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// The metadata service, by the name that every instance knows.

@@ -6,9 +6,7 @@
 //! atomically, readable only by their owner. An unchanged file is not touched, so that programs that watch it do not reload.
 
 mod aws;
-mod files;
 mod google;
-mod http;
 #[cfg(test)]
 mod tests;
 
@@ -21,40 +19,14 @@ use warren_wire::fetch::{Content, FetchConfig, File, Source};
 use warren_wire::gateway::GatewayConfig;
 use zeroize::Zeroizing;
 
+use super::cloud::Environment;
+use super::files;
 use crate::cli::FetchArgs;
 use crate::gateway;
 use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// First and longest pause between attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-
-/// Endpoints of stores and metadata services: from environment variables for emulators, otherwise those of the cloud.
-#[derive(Clone, Default)]
-pub struct Environment {
-    /// AWS's keys, if they do not come from the metadata service: id, secret, session token.
-    aws_keys: Option<(String, Zeroizing<String>, Option<String>)>,
-    aws_region: Option<String>,
-    aws_ssm: Option<String>,
-    aws_metadata: Option<String>,
-    google_secrets: Option<String>,
-    google_metadata: Option<String>,
-}
-
-impl Environment {
-    /// Reads the environment variables, which are those of the clouds' tools.
-    pub fn read() -> Environment {
-        let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let id = get("AWS_ACCESS_KEY_ID").zip(get("AWS_SECRET_ACCESS_KEY"));
-        Environment {
-            aws_keys: id.map(|(id, secret)| (id, Zeroizing::new(secret), get("AWS_SESSION_TOKEN"))),
-            aws_region: get("AWS_REGION").or_else(|| get("AWS_DEFAULT_REGION")),
-            aws_ssm: get("AWS_ENDPOINT_URL_SSM").or_else(|| get("AWS_ENDPOINT_URL")),
-            aws_metadata: get("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
-            google_secrets: get("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"),
-            google_metadata: get("GCE_METADATA_HOST").map(|host| format!("http://{host}")),
-        }
-    }
-}
 
 /// Runs the command.
 ///

@@ -2,65 +2,13 @@
 //! tests.
 
 use std::collections::VecDeque;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::commands::cloud::tests::{Asked, instance, serve};
 
 const SHORT: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(2));
-
-/// A request: `METHOD /path`, headers in lower case, body.
-struct Asked {
-    line: String,
-    headers: Vec<(String, String)>,
-    body: String,
-}
-
-impl Asked {
-    fn read(stream: &TcpStream) -> Option<Asked> {
-        let mut lines = BufReader::new(stream);
-        let mut line = String::new();
-        lines.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        let line = line.rsplit_once(' ')?.0.to_owned();
-        let mut headers = Vec::new();
-        loop {
-            let mut header = String::new();
-            lines.read_line(&mut header).ok()?;
-            let Some((name, value)) = header.trim().split_once(": ") else { break };
-            headers.push((name.to_lowercase(), value.to_owned()));
-        }
-        let mut asked = Asked { line, headers, body: String::new() };
-        let length = asked.header("content-length").parse().unwrap_or(0);
-        let mut body = vec![0; length];
-        lines.read_exact(&mut body).ok()?;
-        asked.body = String::from_utf8(body).ok()?;
-        Some(asked)
-    }
-
-    fn header(&self, name: &str) -> &str {
-        self.headers.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
-    }
-}
-
-/// Serves on loopback until the test ends; gives its address.
-fn serve(answer: impl Fn(&Asked) -> (u16, String) + Send + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
-            let Some(asked) = Asked::read(&stream) else { continue };
-            let (status, body) = answer(&asked);
-            let head =
-                format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-            // A client that went away is the test's business.
-            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
-        }
-    });
-    address
-}
 
 fn config(folder: &Path, from: &str) -> FetchConfig {
     let text = format!(
@@ -84,16 +32,6 @@ type Answers = Arc<Mutex<VecDeque<(u16, String)>>>;
 
 /// A metadata service that wants a token, and a parameter store that gives `answers` one after the other.
 fn aws(answers: Vec<(u16, String)>) -> (Environment, Answers) {
-    let metadata = serve(|asked| match asked.line.as_str() {
-        "PUT /latest/api/token" => (200, "metadata-token".to_owned()),
-        _ if asked.header("x-aws-ec2-metadata-token") != "metadata-token" => (401, String::new()),
-        "GET /latest/meta-data/placement/region" => (200, "eu-west-1".to_owned()),
-        "GET /latest/meta-data/iam/security-credentials/" => (200, "gw-a\n".to_owned()),
-        "GET /latest/meta-data/iam/security-credentials/gw-a" => {
-            (200, r#"{"AccessKeyId":"ASIAEXAMPLE","SecretAccessKey":"secret","Token":"session"}"#.to_owned())
-        }
-        _ => (404, String::new()),
-    });
     let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
     let left = Arc::clone(&answers);
     let store = serve(move |asked| {
@@ -108,11 +46,7 @@ fn aws(answers: Vec<(u16, String)>) -> (Environment, Answers) {
         }
         left.lock().unwrap().pop_front().unwrap_or((500, String::new()))
     });
-    let environment = Environment {
-        aws_metadata: Some(format!("http://{metadata}")),
-        aws_ssm: Some(format!("http://{store}")),
-        ..Environment::default()
-    };
+    let environment = Environment { aws_ssm: Some(format!("http://{store}")), ..instance("i-1") };
     (environment, answers)
 }
 

@@ -1,8 +1,8 @@
 //! EC2 API calls for instances.
 
 use aws_sdk_ec2::types::{
-    Address, AttributeBooleanValue, BlockDeviceMapping, EbsBlockDevice, HttpTokensState,
-    IamInstanceProfileSpecification, Instance, InstanceAttributeName, InstanceMetadataEndpointState,
+    Address, ArchitectureValues, AttributeBooleanValue, BlockDeviceMapping, EbsBlockDevice, HttpTokensState,
+    IamInstanceProfileSpecification, Image, Instance, InstanceAttributeName, InstanceMetadataEndpointState,
     InstanceMetadataOptionsRequest, InstanceType, ResourceType, VolumeType,
 };
 use aws_smithy_types::base64;
@@ -15,6 +15,7 @@ use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids::{self, SecurityGroupId};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
+use warren_gateways::architecture::Architecture;
 use warren_managed::sets::{self, Set};
 
 const DESCRIBE: &str = "DescribeInstances";
@@ -116,6 +117,7 @@ pub(super) async fn run(aws: &Aws, planned: &Gateway, tags: &Tags) -> Result<Str
         .iam_instance_profile(
             IamInstanceProfileSpecification::builder().arn(planned.instance_profile_arn.value()?).build(),
         )
+        .set_key_name(planned.key_name.known().cloned())
         .metadata_options(metadata)
         .block_device_mappings(BlockDeviceMapping::builder().device_name(root).ebs(disk).build())
         .user_data(base64::encode(script))
@@ -129,10 +131,24 @@ pub(super) async fn run(aws: &Aws, planned: &Gateway, tags: &Tags) -> Result<Str
     instance.instance_id.or_missing(OPERATION, ID)
 }
 
+/// The CPU architecture of the image, if the binary exists for it.
+pub(super) async fn architecture(aws: &Aws, image: &str) -> Result<Option<Architecture>, ApiError> {
+    let image = describe_image(aws, image).await?;
+    Ok(match image.and_then(|image| image.architecture) {
+        Some(ArchitectureValues::Arm64) => Some(Architecture::Arm),
+        Some(ArchitectureValues::X8664) => Some(Architecture::X86),
+        _ => None,
+    })
+}
+
+async fn describe_image(aws: &Aws, id: &str) -> Result<Option<Image>, ApiError> {
+    let answer = aws.ec2().describe_images().image_ids(id).send().await.named("DescribeImages")?;
+    Ok(answer.images.unwrap_or_default().into_iter().next())
+}
+
 /// The name of the root disk of the image, to configure its encryption.
-async fn root_device(aws: &Aws, image: &str) -> Result<String, ApiError> {
-    let answer = aws.ec2().describe_images().image_ids(image).send().await.named("DescribeImages")?;
-    let image = answer.images.unwrap_or_default().into_iter().next();
+pub(crate) async fn root_device(aws: &Aws, image: &str) -> Result<String, ApiError> {
+    let image = describe_image(aws, image).await?;
     Ok(image.and_then(|image| image.root_device_name).unwrap_or_else(|| ROOT_DEVICE.to_owned()))
 }
 
@@ -178,6 +194,7 @@ pub(super) fn found(
         private_ip: found.private_ip_address.parsed_if_set(DESCRIBE, "PrivateIpAddress")?.into(),
         network_interface_id: interface.parsed_if_set(DESCRIBE, "NetworkInterfaceId")?.into(),
         security_group_ids: sets::of(ids::all(groups, DESCRIBE, "SecurityGroups.GroupId")?),
+        key_name: found.key_name.into(),
         instance_profile_arn: found.iam_instance_profile.and_then(|profile| profile.arn).into(),
         allocation_id: allocation_id.parsed_if_set("DescribeAddresses", "AllocationId")?.into(),
         public_ip: public_ip.parsed_if_set("DescribeAddresses", "PublicIp")?.into(),

@@ -10,6 +10,7 @@
 //! ```
 
 mod api;
+pub(crate) mod architecture;
 mod model;
 #[cfg(test)]
 mod tests;
@@ -19,20 +20,32 @@ use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, async_trait};
 use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
-pub(crate) use model::Gateway;
-use warren_gateways::boot::{self, Run};
+pub(crate) use api::root_device;
+pub(crate) use model::{Gateway, check_log_group};
+use warren_gateways::boot::{self, Extras, Logs, ReleaseBlock, Run, Volume};
 use warren_managed::{Failure, Object, Poll};
 use warren_wire::fetch::Source;
 
 #[async_trait]
 impl Object for Gateway {
-    async fn plan(_session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
-        let script = match script(&change.planned) {
+    async fn plan(session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
+        let it = &change.planned;
+        let names = [&it.config, &it.wireguard_key, &it.tls_key];
+        let script = match script(&it.release, names, &it.log_group, Attr::Null) {
             Ok(script) => script,
             Err(error) => return diagnostics.extend(error),
         };
+        change.planned.user_data = script;
+        let parts = |gateway: &Gateway| {
+            (gateway.image_id.clone(), gateway.instance_type.clone(), gateway.release.clone())
+        };
+        if change.prior.as_ref().is_none_or(|prior| parts(prior) != parts(&change.planned)) {
+            let planned = &change.planned;
+            let aws = session.known_of(planned);
+            let parts = (&planned.image_id, &planned.instance_type, &planned.release);
+            diagnostics.0.extend(architecture::check(aws.as_deref(), parts).await);
+        }
         let planned = &mut change.planned;
-        planned.user_data = script;
         let Some(prior) = &change.prior else { return };
         if planned.user_data != prior.user_data {
             change.requires_replace.push(Path::of("user_data"));
@@ -116,9 +129,18 @@ impl Object for Gateway {
 }
 
 /// The boot script of a gateway; unknown while a part of it is.
-fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
-    let names = [&gateway.config, &gateway.wireguard_key, &gateway.tls_key];
-    boot::planned(Run::CloudInit, &gateway.release, names, Source::AwsSsm)
+pub(crate) fn script(
+    release: &Attr<ReleaseBlock>,
+    names: [&Attr<String>; 3],
+    log_group: &Attr<String>,
+    volume: Attr<Volume>,
+) -> Result<Attr<String>, Diagnostics> {
+    let logs = match log_group {
+        Attr::Known(group) => Attr::Known(Logs::CloudWatch(group.clone())),
+        Attr::Null => Attr::Null,
+        Attr::Unknown => Attr::Unknown,
+    };
+    boot::planned(Run::CloudInit, release, names, Source::AwsSsm, &Extras::planned(logs, volume))
 }
 
 fn failed(id: &str, found: &api::Found) -> Diagnostic {

@@ -67,6 +67,15 @@ pub(crate) struct Gateway {
     /// `/usr/local/bin`. Changing this replaces the gateway.
     #[attr(optional)]
     pub(crate) release: Attr<ReleaseBlock>,
+    /// Name of the EC2 key pair whose public key opens SSH sessions, for debugging. The security groups must admit TCP
+    /// port 22 from your network. Session Manager, see `session_manager` of `warren_aws_gateway_role`, needs neither.
+    /// Changing this replaces the gateway.
+    #[attr(optional, replaces)]
+    pub(crate) key_name: Attr<String>,
+    /// Name of a CloudWatch Logs log group, to which the gateway sends its logs, one stream per instance. The role needs
+    /// `log_group_arn`. Changing this replaces the gateway.
+    #[attr(optional, validate = check_log_group)]
+    pub(crate) log_group: Attr<String>,
     /// Script that the instance runs at every boot. It contains no secrets. A different script, which may come from
     /// another version of the provider, replaces the gateway.
     #[attr(computed, keeps)]
@@ -85,6 +94,19 @@ pub(crate) struct Gateway {
 
 impl HasShared for Gateway {
     type Shared = AwsObject;
+}
+
+/// Validates the name of a log group, which the boot script contains.
+pub(crate) fn check_log_group(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let name = value.as_str().unwrap_or_default();
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-/.#".contains(&b));
+    if !(1..=512).contains(&name.len()) || !plain {
+        diagnostics.error_at(
+            path.clone(),
+            "Invalid name of a log group",
+            format!("{name:?} is not the name of a log group. Use 1 to 512 characters from `a-z A-Z 0-9` and `_-/.#`."),
+        );
+    }
 }
 
 fn check_size(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {

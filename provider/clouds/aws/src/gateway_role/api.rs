@@ -56,20 +56,17 @@ pub(super) fn state(
     // Without its instance profile a role appears as one that allows nothing, so that the next apply completes it. The
     // ARN follows from the name: what refers to it goes on while a destroy is repeated.
     let linked = profile.filter(|profile| profile.roles.contains(name));
-    let (parameters, kms_key_arns) = match policy.filter(|_| linked.is_some()) {
+    let allowed = match policy.filter(|_| linked.is_some()) {
         Some(policy) => document::read(aws, account, &policy, before),
-        None => (sets::of([]), before.kms_key_arns.clone()),
+        None => GatewayRole { parameters: sets::of([]), ..before.clone() },
     };
     let profile_arn =
         linked.map_or_else(|| role.arn.replacen(":role/", ":instance-profile/", 1), |profile| profile.arn);
     Ok(GatewayRole {
         object: before.object.found(aws, name, &tags),
-        parameters,
-        parameter_region: before.parameter_region.clone(),
-        kms_key_arns,
         instance_profile_arn: profile_arn.into(),
-        permissions_boundary: before.permissions_boundary.clone(),
         arn: role.arn.into(),
+        ..allowed
     })
 }
 

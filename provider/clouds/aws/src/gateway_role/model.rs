@@ -11,7 +11,8 @@ use crate::region;
 use crate::tags::Tags;
 
 /// Manages an IAM role and instance profile for a gateway. The role can read the named parameters in one region of the
-/// account, and nothing else.
+/// account, and nothing else unless `session_manager`,
+/// `log_group_arn` or `attach_volumes_of` is set.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(name = "warren_aws_gateway_role")]
 pub(crate) struct GatewayRole {
@@ -27,6 +28,16 @@ pub(crate) struct GatewayRole {
     /// in place.
     #[attr(optional)]
     pub(crate) kms_key_arns: Texts,
+    /// Whether AWS Systems Manager Session Manager can open shells on the instance. The image needs SSM Agent, which
+    /// Amazon Linux 2023 and Ubuntu contain and Debian does not. Updated in place. Defaults to `false`.
+    #[attr(default = false)]
+    pub(crate) session_manager: Attr<bool>,
+    /// ARN of the CloudWatch Logs log group that the role can write to. Updated in place.
+    #[attr(optional, validate = check_log_group)]
+    pub(crate) log_group_arn: Attr<String>,
+    /// Name of the `warren_aws_gateway_group` whose volume the role can attach to the group's instance. Updated in place.
+    #[attr(optional)]
+    pub(crate) attach_volumes_of: Attr<String>,
     /// ARN of the managed policy that is the permissions boundary of the role. Changing this replaces the role.
     #[attr(optional, replaces)]
     pub(crate) permissions_boundary: Attr<String>,
@@ -81,6 +92,22 @@ fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
             "Invalid role name",
             "The name is empty, too long, or contains characters that IAM does not accept. Use 1 to 64 \
              characters from `a-z A-Z 0-9` and `+=,.@_-`.",
+        );
+    }
+}
+
+fn check_log_group(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let arn = value.as_str().unwrap_or_default();
+    let parts: Vec<&str> = arn.splitn(7, ':').collect();
+    let name = parts.get(6).map(|name| name.trim_end_matches(":*")).unwrap_or_default();
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-/.#".contains(&b));
+    if !matches!(parts[..], ["arn", _, "logs", _, _, "log-group", _]) || name.is_empty() || !plain {
+        diagnostics.error_at(
+            path.clone(),
+            "Invalid ARN of a log group",
+            format!(
+                "{arn:?} is not the ARN of a log group. Use `arn:aws:logs:REGION:ACCOUNT:log-group:NAME`."
+            ),
         );
     }
 }

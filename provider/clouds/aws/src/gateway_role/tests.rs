@@ -34,6 +34,29 @@ async fn it_may_read_its_own_secrets_only() {
 }
 
 #[tokio::test]
+async fn sessions_and_logs_are_allowed_if_asked_for_and_read_back() {
+    let aws = account([]).await;
+    let group = "arn:aws:logs:us-east-1:123456789012:log-group:/warren/gw-a";
+    // hashicorp/aws appended `:*` to the ARN of a log group until version 3.
+    for written in [group.to_owned(), format!("{group}:*")] {
+        let role =
+            GatewayRole { session_manager: true.into(), log_group_arn: written.clone().into(), ..role() };
+        let policy = document::policy(&aws, "123456789012", &role);
+        assert!(policy.contains(&format!("\"{group}:log-stream:*\"")), "{policy}");
+        let found = document::read(&aws, "123456789012", &policy, &role);
+        assert_eq!((found.session_manager, found.log_group_arn), (true.into(), written.into()));
+        assert_eq!(found.parameters, role.parameters);
+    }
+    let mut all = role();
+    all.session_manager = true.into();
+    all.log_group_arn = group.into();
+    insta::assert_snapshot!(document::policy(&aws, "123456789012", &all));
+    let plain = document::policy(&aws, "123456789012", &role());
+    let found = document::read(&aws, "123456789012", &plain, &all);
+    assert_eq!((found.session_manager, found.log_group_arn), (false.into(), Attr::Null), "removed by hand");
+}
+
+#[tokio::test]
 async fn a_policy_that_was_widened_shows_as_drift() {
     let aws = account([]).await;
     let ours = document::policy(&aws, "123456789012", &role());

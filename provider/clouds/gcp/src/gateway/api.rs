@@ -21,6 +21,14 @@ const SCRIPT: &str = "startup-script";
 /// Metadata with the image as the configuration names it: the API returns only the disk of an instance.
 const IMAGE: &str = "warren-image";
 
+/// Metadata with which Compute Engine copies the serial console to Cloud Logging (Compute Engine documentation, "View
+/// serial port output").
+const CONSOLE_LOGS: &str = "serial-port-logging-enable";
+
+/// Series of machine types whose disks are Hyperdisks only (Compute Engine documentation, "Hyperdisk support by machine
+/// series").
+const HYPERDISK: [&str; 8] = ["c4", "c4a", "c4d", "n4", "n4a", "n4d", "m4", "x4"];
+
 /// Access scope of the service account; IAM bindings restrict its permissions.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
@@ -49,7 +57,11 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
     let labels = labels::all(gcp, planned)?;
     let first = model::AttachedDiskInitializeParams::new()
         .set_source_image(planned.image.value()?)
-        .set_disk_type(format!("projects/{}/zones/{zone}/diskTypes/pd-balanced", gcp.project))
+        .set_disk_type(format!(
+            "projects/{}/zones/{zone}/diskTypes/{}",
+            gcp.project,
+            disk_type(planned.machine_type.value()?)
+        ))
         .set_or_clear_disk_size_gb(planned.disk_gib.known().copied())
         .set_labels(labels.clone());
     let mut disk =
@@ -75,7 +87,11 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
         ("enable-oslogin", "TRUE"),
         ("serial-port-enable", "FALSE"),
     ];
-    let items = metadata.map(|(key, value)| model::metadata::Items::new().set_key(key).set_value(value));
+    let logs = planned.cloud_logging.is_true().then_some((CONSOLE_LOGS, "TRUE"));
+    let items = metadata
+        .into_iter()
+        .chain(logs)
+        .map(|(key, value)| model::metadata::Items::new().set_key(key).set_value(value));
     let machine_type =
         format!("projects/{}/zones/{zone}/machineTypes/{}", gcp.project, planned.machine_type.value()?);
     let body = model::Instance::new()
@@ -169,6 +185,11 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Instance, ApiError> {
     call.send().await.named(GET)
 }
 
+fn disk_type(machine_type: &str) -> &'static str {
+    let series = machine_type.split('-').next().unwrap_or_default();
+    if HYPERDISK.contains(&series) { "hyperdisk-balanced" } else { "pd-balanced" }
+}
+
 fn status(found: &model::Instance) -> Result<&str, ApiError> {
     found.status.as_ref().and_then(Status::name).or_missing(GET, "status")
 }
@@ -209,6 +230,7 @@ pub(super) fn state(found: &model::Instance, before: &Gateway) -> Result<Gateway
         wireguard_key: before.wireguard_key.clone(),
         tls_key: before.tls_key.clone(),
         release: before.release.clone(),
+        cloud_logging: item(CONSOLE_LOGS).is_some_and(|value| value.eq_ignore_ascii_case("true")).into(),
         startup_script: item(SCRIPT).into(),
         state: if as_wanted || status != RUNNING { status } else { MISCONFIGURED }.into(),
         self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),

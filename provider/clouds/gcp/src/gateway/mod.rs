@@ -9,12 +9,13 @@
 //! ```
 
 mod api;
+mod architecture;
 mod model;
 #[cfg(test)]
 mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, async_trait};
-use warren_gateways::boot::{self, Run};
+use warren_gateways::boot::{self, Extras, Logs, Run};
 use warren_managed::{Object, Poll};
 use warren_wire::fetch::Source;
 
@@ -34,6 +35,7 @@ impl Object for Gateway {
             Ok(script) => script,
             Err(error) => return diagnostics.extend(error),
         };
+        diagnostics.0.extend(architecture::check(&change.planned));
         let planned = &mut change.planned;
         planned.startup_script = script;
         let Some(prior) = &change.prior else { return };
@@ -85,5 +87,17 @@ fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
             Attr::Null => Attr::Null,
             Attr::Unknown => Attr::Unknown,
         });
-    boot::planned(Run::GuestAgent, &gateway.release, [&config, &wireguard_key, &tls_key], Source::GcpSecret)
+    let logs = match gateway.cloud_logging {
+        Attr::Known(true) => Attr::Known(Logs::Console),
+        Attr::Unknown => Attr::Unknown,
+        _ => Attr::Null,
+    };
+    let names = [&config, &wireguard_key, &tls_key];
+    boot::planned(
+        Run::GuestAgent,
+        &gateway.release,
+        names,
+        Source::GcpSecret,
+        &Extras::planned(logs, Attr::Null),
+    )
 }

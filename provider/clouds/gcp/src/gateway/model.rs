@@ -82,6 +82,10 @@ pub(crate) struct Gateway {
     /// `/usr/local/bin`. Changing this replaces the gateway.
     #[attr(optional)]
     pub(crate) release: Attr<ReleaseBlock>,
+    /// Whether Compute Engine copies the serial console, to which the gateway then also writes its logs, to Cloud Logging.
+    /// The service account needs no permission for this. Changing this replaces the gateway. Defaults to `false`.
+    #[attr(default = false, replaces)]
+    pub(crate) cloud_logging: Attr<bool>,
     /// Startup script that the VM runs at every boot. It contains no secrets. A different script, including one from
     /// another provider version, replaces the gateway.
     #[attr(computed, keeps)]

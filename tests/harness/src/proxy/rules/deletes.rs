@@ -1,6 +1,7 @@
 //! Deletes of what is still in use. The emulator deletes and leaves dangling references.
 
 use super::{Context, Verdict, dependency, living};
+use crate::front::reply::Rejection;
 use crate::xml::Element;
 
 /// Interfaces, gateways, endpoints and attachments have addresses in the subnet.
@@ -39,6 +40,33 @@ pub(super) async fn security_group(context: &Context<'_>) -> Verdict {
         return Err(dependency(format!("resource {id} has a dependent object")));
     }
     Ok(())
+}
+
+/// An interface of an instance stays with it.
+pub(super) async fn interface(context: &Context<'_>) -> Verdict {
+    let id = context.get("NetworkInterfaceId");
+    let found = context
+        .list("DescribeNetworkInterfaces", "networkInterfaceSet", &[("NetworkInterfaceId.1", id)])
+        .await;
+    if found.iter().any(|interface| !interface.text_at("attachment/instanceId").is_empty()) {
+        let message = format!("Network interface '{id}' is currently in use.");
+        return Err(Rejection::new("InvalidParameterValue", message));
+    }
+    Ok(())
+}
+
+/// A volume of an instance stays with it.
+pub(super) async fn volume(context: &Context<'_>) -> Verdict {
+    let id = context.get("VolumeId");
+    let found = context.list("DescribeVolumes", "volumeSet", &[("VolumeId.1", id)]).await;
+    let mut holders = found.iter().flat_map(|volume| volume.items("attachmentSet"));
+    match holders.next() {
+        Some(holder) => Err(Rejection::new(
+            "VolumeInUse",
+            format!("Volume {id} is currently attached to {}", holder.text_at("instanceId")),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What the emulator does not look at itself: everything in the VPC that has a life of its own.

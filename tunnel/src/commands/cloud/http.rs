@@ -22,15 +22,15 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_SIZE: usize = 256 * 1024;
 
 /// A response.
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
+pub(in crate::commands) struct Answer {
+    pub(in crate::commands) status: StatusCode,
     /// May hold a secret.
-    pub(super) body: Zeroizing<Vec<u8>>,
+    pub(in crate::commands) body: Zeroizing<Vec<u8>>,
 }
 
 impl Answer {
     /// The body as text, for services that return plain text.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::commands) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).trim().to_owned()
     }
 }
@@ -39,7 +39,7 @@ impl Answer {
 ///
 /// # Errors
 /// No response in time. The error names the host, but nothing of the request.
-pub(super) async fn send(request: Request<Full<Bytes>>) -> Result<Answer> {
+pub(in crate::commands) async fn send(request: Request<Full<Bytes>>) -> Result<Answer> {
     let uri = request.uri().clone();
     let host = uri.host().unwrap_or_default().to_owned();
     let talk = async {

@@ -13,7 +13,7 @@ use crate::runtime::problem::{Context as _, Result};
 ///
 /// # Errors
 /// The folder cannot be created.
-pub(super) fn folder(path: &Path) -> Result<()> {
+pub(in crate::commands) fn folder(path: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -25,7 +25,7 @@ pub(super) fn folder(path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<bool> {
+pub(in crate::commands) fn write(path: &Path, bytes: &[u8]) -> Result<bool> {
     if is(path, bytes) {
         return Ok(false);
     }
