@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 
 use crate::claims::{self, Change, ClaimRole, Claims, Document, Store, StoreError, Wanted};
 use crate::ledger::{Apart, Ledger, Record};
-use crate::live::Live;
+use crate::live::{Listing, Live};
 use crate::run::Run;
 use crate::{GuardConfig, Key, LiveSource, PlannedRange, PlannedResource, Role, check, report, suggest};
 
@@ -29,7 +29,13 @@ struct Session {
     config: GuardConfig,
     run: Run,
     sources: Vec<Arc<dyn LiveSource>>,
-    live: Arc<OnceCell<Arc<Fetched<Live>>>>,
+    listing: Arc<OnceCell<Arc<Fetched<Listing>>>>,
+    /// What other processes of the run have read.
+    elsewhere: Vec<Listing>,
+    /// Everything that is known: made from this listing and so many from elsewhere.
+    live: Option<(Arc<Fetched<Listing>>, usize, Arc<Live>)>,
+    /// Complaints that were reported.
+    reported: BTreeSet<(String, String)>,
     store: Option<Result<Arc<Store>, StoreError>>,
     claims: Arc<OnceCell<Arc<Fetched<Claimed>>>>,
     /// Resources whose claims this process has settled, and whether plans can be claimed.
@@ -106,7 +112,7 @@ impl Guard {
     pub fn add_live(&self, source: Arc<dyn LiveSource>) {
         let mut session = self.lock();
         session.sources.push(source);
-        session.live = Arc::default();
+        session.listing = Arc::default();
     }
 
     /// Registers the ranges of a resource, replacing earlier ones of the same key, and reports their conflicts: one
@@ -114,15 +120,17 @@ impl Guard {
     pub async fn plan(&self, resource: PlannedResource) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
         diagnostics.extend(self.register(&resource).await);
-        let live = self.live().await;
+        let listed = self.listing().await;
         let claims = self.claims().await;
-        diagnostics.extend(live.take_complaints());
+        diagnostics.extend(self.news(listed.take_complaints()));
         diagnostics.extend(claims.take_complaints());
 
         let (store, wanted, owner) = {
-            let session = self.lock();
+            let mut session = self.lock();
+            let live = session.live(&listed);
+            let (live, session) = (&*live, &*session);
             let (run, config) = (&session.run, &session.config);
-            let (live, document, claims) = (&live.value, &claims.value.0, &claims.value.1);
+            let (document, claims) = (&claims.value.0, &claims.value.1);
             let mut findings = check::in_run(run, &resource);
             findings.extend(check::outside(run, live, &resource));
             findings.extend(check::with_live(run, live, config, &resource));
@@ -229,23 +237,34 @@ impl Guard {
         diagnostics
     }
 
-    async fn live(&self) -> Arc<Fetched<Live>> {
+    /// What this process reads, which it shares with the others.
+    async fn listing(&self) -> Arc<Fetched<Listing>> {
         let (cell, sources) = {
             let session = self.lock();
-            (Arc::clone(&session.live), session.sources.clone())
+            (Arc::clone(&session.listing), session.sources.clone())
         };
         let fetch = async {
-            let mut ranges = Vec::new();
-            let mut complaints = Diagnostics::default();
-            for listed in join_all(sources.iter().map(|source| source.ranges())).await {
-                match listed {
-                    Ok(listed) => ranges.extend(listed),
-                    Err(error) => complaints.extend(error),
-                }
+            let mut all = Listing::default();
+            for listed in join_all(sources.iter().map(|source| source.list())).await {
+                all.extend(listed);
             }
-            Arc::new(Fetched::new(Live::new(ranges), complaints))
+            all.unread.sort();
+            all.unread.dedup_by(|one, other| (one.what, &one.scope) == (other.what, &other.scope));
+            let mut complaints = Diagnostics::default();
+            complaints.0.extend(all.unread.iter().map(report::unread));
+            let (guard, listing) = (self.clone(), Arc::new(all.clone()));
+            let shared = tokio::task::spawn_blocking(move || guard.lock().share(&listing)).await;
+            complaints.0.extend(shared.unwrap_or_default());
+            Arc::new(Fetched::new(all, complaints))
         };
         Arc::clone(cell.get_or_init(|| fetch).await)
+    }
+
+    /// Those that were not reported yet. The live ranges are read again when the run reaches another region.
+    fn news(&self, mut complaints: Diagnostics) -> Diagnostics {
+        let mut session = self.lock();
+        complaints.0.retain(|one| session.reported.insert((one.summary.clone(), one.detail.clone())));
+        complaints
     }
 
     async fn claims(&self) -> Arc<Fetched<Claimed>> {
@@ -288,6 +307,47 @@ impl Session {
         }
     }
 
+    /// Shares what this process has read. Returns the conflicts with what the others had planned until then: they see what
+    /// they plan from now on themselves.
+    fn share(&mut self, listing: &Listing) -> Vec<Diagnostic> {
+        if listing.ranges.is_empty() || !matches!(self.sharing, Sharing::Shared(_)) {
+            return Vec::new();
+        }
+        let Listing { ranges, networks, .. } = listing.for_others(&self.config);
+        let mut mine = Listing { ranges: ranges.clone(), networks: networks.clone(), ..Listing::default() };
+        self.exchange(&[Record::Live { fabric: self.config.fabric.clone(), ranges, networks }]);
+        // What another process has read too, it compares itself.
+        mine.ranges.retain(|range| !self.elsewhere.iter().any(|other| other.ranges.contains(range)));
+        let mine = Live::new(mine);
+        let foreign = self.run.foreign();
+        foreign
+            .filter_map(|resource| {
+                let owner = resource.key.owner.clone().unwrap_or_else(|| self.config.owner.clone());
+                let config =
+                    GuardConfig { fabric: self.config.fabric.clone(), owner, ..GuardConfig::default() };
+                let mut found = check::with_live(&self.run, &mine, &config, resource);
+                found.retain(|finding| !finding.warning);
+                report::conflicts_elsewhere(resource, &config, &found)
+            })
+            .collect()
+    }
+
+    /// All live ranges that are known: those that this process has read, and those that others have.
+    fn live(&mut self, listing: &Arc<Fetched<Listing>>) -> Arc<Live> {
+        let known = self.elsewhere.len();
+        if let Some((of, count, live)) = &self.live
+            && Arc::ptr_eq(of, listing)
+            && *count == known
+        {
+            return Arc::clone(live);
+        }
+        let mut all = Listing { unread: Vec::new(), ..listing.value.clone() };
+        self.elsewhere.iter().for_each(|other| all.learn(other.clone(), &self.config));
+        let live = Arc::new(Live::new(all));
+        self.live = Some((Arc::clone(listing), known, Arc::clone(&live)));
+        live
+    }
+
     fn end_earlier_plan(&mut self) {
         if let Sharing::Shared(ledger) = &mut self.sharing
             && let Err(apart) = ledger.append_if_used(&[Record::Validated {}])
@@ -297,7 +357,7 @@ impl Session {
     }
 
     fn learn(&mut self, record: Record) {
-        let Session { config, run, .. } = self;
+        let Session { config, run, elsewhere, live, .. } = self;
         let of = |owner: String| (owner != config.owner).then_some(owner);
         match record {
             Record::Planned { fabric, owner, resource } if fabric == config.fabric => {
@@ -309,8 +369,15 @@ impl Session {
                 let key = Key { owner: of(owner), ..key };
                 run.forget_foreign(&key, id.as_deref());
             }
-            Record::Validated {} => run.clear_foreign(),
-            Record::Planned { .. } | Record::Gone { .. } => {}
+            Record::Live { fabric, ranges, networks } if fabric == config.fabric => {
+                elsewhere.push(Listing { ranges, networks, unread: Vec::new() });
+            }
+            Record::Validated {} => {
+                run.clear_foreign();
+                elsewhere.clear();
+                *live = None;
+            }
+            Record::Planned { .. } | Record::Gone { .. } | Record::Live { .. } => {}
         }
     }
 

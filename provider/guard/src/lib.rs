@@ -26,5 +26,5 @@ pub use config::{
 };
 pub use guard::Guard;
 pub use key::{Key, Location};
-pub use live::{LiveRange, LiveSource};
+pub use live::{Listing, LiveRange, LiveSource, Unread, Usage};
 pub use planned::{Parent, PlannedRange, PlannedResource, Role};

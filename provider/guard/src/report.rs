@@ -9,6 +9,7 @@ use tf_provider_rs::{Diagnostic, Path};
 use crate::check::{Finding, Other, Why};
 use crate::claims::{Claim, StoreError};
 use crate::ledger::Apart;
+use crate::live::{LiveRange, Unread, Usage};
 use crate::{GuardConfig, Key, PlannedResource};
 
 /// Maximum number of conflicts listed for one resource; further ones are only counted.
@@ -46,6 +47,16 @@ pub(crate) fn conflicts(
     Some(Diagnostic::error(summary, detail).at(path(resource, first)))
 }
 
+/// The conflicts of a resource that another process of the run has planned with what this one has read.
+pub(crate) fn conflicts_elsewhere(
+    resource: &PlannedResource,
+    config: &GuardConfig,
+    findings: &[Finding],
+) -> Option<Diagnostic> {
+    // The attribute is one of another resource than the one that is being planned here.
+    conflicts(resource, config, findings, &|_| Free::NoSpace).map(|found| Diagnostic { path: None, ..found })
+}
+
 /// One warning that lists all suspicious overlaps, if there are any.
 pub(crate) fn suspicions(
     resource: &PlannedResource,
@@ -53,9 +64,13 @@ pub(crate) fn suspicions(
     findings: &[Finding],
 ) -> Option<Diagnostic> {
     let first = findings.first()?;
-    let what = match findings.iter().all(|finding| finding.why == Why::ClaimedElsewhere) {
-        true => "Claims of this owner overlap",
-        false => "Live networks overlap",
+    let all = |why| findings.iter().all(|finding| finding.why == why);
+    let what = if all(Why::ClaimedElsewhere) {
+        "Claims of this owner overlap"
+    } else if all(Why::Pointed) {
+        "Live routes or prefix lists overlap"
+    } else {
+        "Live networks overlap"
     };
     let summary = format!("{what} {}", resource.key);
     let mut detail = list(resource, config, findings, None);
@@ -69,6 +84,12 @@ pub(crate) fn suspicions(
         detail.push_str(
             "\nA network with the tags of this owner that this run does not manage is either left over from an \
              interrupted apply or about to be destroyed. Delete it if it is not in use.",
+        );
+    }
+    if findings.iter().any(|finding| matches!(finding.why, Why::Pointed | Why::Behind)) {
+        detail.push_str(
+            "\nIf it is meant for this network, ignore the warning. Otherwise, choose another range: a network \
+             elsewhere may use these addresses.",
         );
     }
     if findings.iter().any(|finding| finding.why == Why::Adopted) {
@@ -97,6 +118,27 @@ pub(crate) fn apart(why: &Apart, config: &GuardConfig) -> Diagnostic {
             "Terraform starts a process for each provider configuration (`alias`), and this one cannot share its \
              ranges with the others: {why}.\n{instead} If there is only one provider configuration, ignore this \
              warning.",
+        ),
+    )
+}
+
+/// Live ranges of one sort that could not be read.
+pub(crate) fn unread(unread: &Unread) -> Diagnostic {
+    let Unread { what, scope, permissions, reason, setting } = unread;
+    let permit = match permissions {
+        [] => String::new(),
+        [one] => format!(" Allow {one} for the identity that runs Terraform."),
+        [init @ .., last] => {
+            format!(" Allow {} and {last} for the identity that runs Terraform.", init.join(", "))
+        }
+    };
+    let instead =
+        setting.map(|setting| format!(" To plan without them, change {setting}.")).unwrap_or_default();
+    Diagnostic::warning(
+        format!("Could not read {what} of {scope}"),
+        format!(
+            "{reason}\nPlanned ranges are not compared with these, so an overlap with them is not \
+             reported.{permit}{instead}"
         ),
     )
 }
@@ -250,6 +292,9 @@ fn sentence(here: &Key, net: &IpNet, finding: &Finding, config: &GuardConfig) ->
             let who = who(key, config, is_elsewhere(&finding.other, here));
             format!("{} {path} = {theirs} of {who}{id}: {why}", relation(net, theirs))
         }
+        Other::Live(live) if live.usage != Usage::Network => {
+            format!("{} {} of {}: {why}", relation(net, &live.net), live.net, pointer(live))
+        }
         Other::Live(live) => {
             let name = if live.name.is_empty() { String::new() } else { format!(" {:?}", live.name) };
             let owner = match (&live.owner, &live.fabric) {
@@ -278,6 +323,18 @@ fn sentence(here: &Key, net: &IpNet, finding: &Finding, config: &GuardConfig) ->
     }
 }
 
+/// What leads to a network, or is set aside in one.
+fn pointer(live: &LiveRange) -> String {
+    let LiveRange { usage, kind, id, name, location, parent, .. } = live;
+    let name = if name.is_empty() { String::new() } else { format!(" {name:?}") };
+    let to = match (usage, parent) {
+        (_, None) => String::new(),
+        (Usage::Allocated, Some(network)) => format!(" in {network}"),
+        (_, Some(network)) => format!(" to {network}"),
+    };
+    format!("live {kind} {id}{name}{to} ({location})")
+}
+
 fn relation(net: &IpNet, theirs: &IpNet) -> &'static str {
     if net == theirs {
         "equals"
@@ -300,6 +357,9 @@ fn reason(why: Why) -> &'static str {
         Why::ForeignLive => "it belongs to another owner",
         Why::LeftOver => "it has the tags of this owner but is not part of this run",
         Why::Adopted => "a network with exactly this range exists",
+        Why::Allocated => "the addresses are set aside for other uses",
+        Why::Behind => "a network that the provider cannot read has the addresses",
+        Why::Pointed => "a network elsewhere may have the addresses",
         Why::Claimed => "another owner has claimed the range",
         Why::ClaimedElsewhere => "this owner has claimed the range in another location",
         Why::OutsideNetwork | Why::OutsideTold => "a subnet must be inside its network",

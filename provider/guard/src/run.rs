@@ -139,6 +139,11 @@ impl Run {
         }
     }
 
+    /// The resources that other processes have planned.
+    pub(crate) fn foreign(&self) -> impl Iterator<Item = &PlannedResource> {
+        self.resources.values().filter(|entry| entry.foreign).map(|entry| &entry.resource)
+    }
+
     /// Records that the object of a key is about to be created.
     pub(crate) fn applied(&mut self, key: &Key) {
         if let Some(entry) = self.resources.get_mut(key) {

@@ -39,7 +39,8 @@ pub(crate) fn free(
         Role::Reserve | Role::Occupy | Role::Excluded => {
             let networks = run.ranges().filter(|range| !matches!(range.role, Role::Part(_)));
             let mut taken: Vec<IpNet> = networks.map(|range| range.net).collect();
-            taken.extend(live.ranges().iter().map(|live| live.net));
+            let counts = live.ranges().iter().filter(|live| !live.is_summary_of(&range.net));
+            taken.extend(counts.map(|live| live.net));
             taken.extend(claims.nets());
             taken.extend(unwanted(&resource.key.kind));
             (home_space(run, &range.net), taken)

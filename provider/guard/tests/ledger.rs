@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use case::{Case, Random};
 use process::{Alias, Process};
-use warren_guard::Location;
+use warren_guard::{LiveRange, Location, Usage};
 
 /// Cases of the random tests.
 const CASES: u64 = 3000;
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
             processes_that_cannot_meet_say_so_once();
             an_account_that_only_the_apply_knows_raises_no_alarm();
             one_name_in_one_place_is_one_network();
+            live_ranges_of_other_configurations_count();
             ExitCode::SUCCESS
         }
     }
@@ -170,6 +171,47 @@ fn one_name_in_one_place_is_one_network() {
     assert_eq!(one.plan(&case::vpc("hub", 0, "10.0.0.0/16")), Vec::<String>::new());
     let told = two.plan(&case::vpc("hub", 0, "10.1.0.0/16"));
     assert!(told.len() == 1 && told[0].contains("names must be unique"), "{told:?}");
+}
+
+/// Each process reads the live networks of its own region. Whoever comes second reports the conflict.
+fn live_ranges_of_other_configurations_count() {
+    let (one, two) = (case::alias("us-east-1"), case::alias("eu-west-1"));
+    let live = |id: &str, net: &str, owner: Option<&str>| LiveRange {
+        net: net.parse().unwrap(),
+        usage: Usage::Network,
+        kind: "warren_aws_vpc".into(),
+        id: id.to_owned(),
+        name: String::new(),
+        owner: owner.map(str::to_owned),
+        fabric: owner.map(|_| one.fabric.clone()),
+        location: two.location.clone(),
+        parent: None,
+    };
+    let there = [live("vpc-legacy", "10.1.0.0/16", None), live("vpc-own", "10.2.0.0/16", Some(&one.owner))];
+    for reader_first in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut planner, mut reader) = (Process::start(folder.path()), Process::start(folder.path()));
+        planner.configure(&one);
+        reader.configure(&two);
+        reader.live(&there);
+        let mut told = Vec::new();
+        let mut read = || told.extend(reader.plan(&case::vpc("there", 0, "10.9.0.0/16")));
+        if reader_first {
+            read();
+        }
+        let mut planned = planner.plan(&case::vpc("new", 0, "10.1.128.0/20"));
+        planned.extend(planner.plan(&case::vpc("moved", 0, "10.2.0.0/16")));
+        if !reader_first {
+            read();
+        }
+        told.extend(planned);
+        assert_eq!(told.len(), 1, "reader first: {reader_first}: {told:?}");
+        for said in ["warren_aws_vpc \"new\"", "is inside 10.1.0.0/16 of live vpc-legacy", "eu-west-1"] {
+            assert!(told[0].contains(said), "{said:?} in {told:?}");
+        }
+        // Nothing is reported twice, and the next run in this folder starts afresh.
+        assert_eq!(reader.plan(&case::vpc("there", 0, "10.9.0.0/16")), Vec::<String>::new());
+    }
 }
 
 fn only_file(folder: &Path) -> std::path::PathBuf {

@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 use ipnet::IpNet;
 use tf_provider_rs::{Diagnostic, Diagnostics, Path, Severity, async_trait};
 use warren_cidr::Family;
-use warren_guard::{Guard, GuardConfig, Key, LiveRange, LiveSource, Location, Parent, PlannedResource, Role};
+use warren_guard::{
+    Guard, GuardConfig, Key, Listing, LiveRange, LiveSource, Location, Parent, PlannedResource, Role, Unread,
+    Usage,
+};
 
 const VPC: &str = "warren_aws_vpc";
 const SUBNET: &str = "warren_aws_subnet";
@@ -58,7 +61,8 @@ fn address_plan(name: &str, reserve: &[(&str, &str)], excluded: &[(&str, &str)])
 fn live(id: &str, cidr: &str, name: &str, tags: Option<(&str, &str)>) -> LiveRange {
     LiveRange {
         net: net(cidr),
-        kind: VPC,
+        usage: Usage::Network,
+        kind: VPC.into(),
         id: id.into(),
         name: name.into(),
         owner: tags.map(|(_, owner)| owner.into()),
@@ -73,7 +77,7 @@ fn here() -> Location {
 }
 
 struct Cloud {
-    ranges: Result<Vec<LiveRange>, Diagnostics>,
+    listing: Listing,
     calls: AtomicUsize,
 }
 
@@ -83,15 +87,16 @@ impl LiveSource for Cloud {
         "AWS us-east-1".into()
     }
 
-    async fn ranges(&self) -> Result<Vec<LiveRange>, Diagnostics> {
+    async fn list(&self) -> Listing {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        self.ranges.clone()
+        self.listing.clone()
     }
 }
 
 fn with_live(ranges: Vec<LiveRange>) -> Guard {
     let guard = guard();
-    guard.add_live(Arc::new(Cloud { ranges: Ok(ranges), calls: AtomicUsize::new(0) }));
+    let listing = Listing { ranges, ..Listing::default() };
+    guard.add_live(Arc::new(Cloud { listing, calls: AtomicUsize::new(0) }));
     guard
 }
 
@@ -310,7 +315,7 @@ async fn a_reservation_against_live_networks() {
 #[tokio::test]
 async fn live_subnets_of_an_adopted_network() {
     let mut taken = live("subnet-1", "172.16.1.0/24", "theirs", None);
-    taken.kind = SUBNET;
+    taken.kind = SUBNET.into();
     taken.parent = Some("vpc-1".into());
     let guard = with_live(vec![live("vpc-1", "172.16.0.0/16", "", None), taken]);
     let parent = || Parent::of(VPC, Some("vpc-1"));
@@ -322,11 +327,25 @@ async fn live_subnets_of_an_adopted_network() {
 
 #[tokio::test]
 async fn live_networks_are_listed_once_and_failures_told_once() {
-    let failure = Diagnostic::error("AWS: access denied", "ec2:DescribeVpcs");
-    let cloud = Arc::new(Cloud { ranges: Err(failure.into()), calls: AtomicUsize::new(0) });
+    let unread = |what, scope: &str| Unread {
+        what,
+        scope: scope.into(),
+        permissions: &["ec2:DescribeTransitGatewayRouteTables", "ec2:SearchTransitGatewayRoutes"],
+        reason: "SearchTransitGatewayRoutes failed: UnauthorizedOperation: you are not authorized.".into(),
+        setting: Some("`aws.live_ranges`"),
+    };
+    let vpcs =
+        Unread { permissions: &["ec2:DescribeVpcs"], setting: None, ..unread("VPCs", "AWS us-east-1") };
+    let routes = unread("transit gateway routes", "AWS us-east-1");
+    let elsewhere = unread("transit gateway routes", "AWS eu-west-1");
+    let unread = vec![vpcs, routes.clone(), elsewhere, routes];
+    let listing = Listing { unread, ..Listing::default() };
+    let cloud = Arc::new(Cloud { listing, calls: AtomicUsize::new(0) });
     let guard = guard();
     guard.add_live(Arc::clone(&cloud) as Arc<dyn LiveSource>);
-    assert_eq!(guard.plan(vpc("a", "10.0.0.0/16")).await.0.len(), 1);
+    let told = guard.plan(vpc("a", "10.0.0.0/16")).await;
+    assert!(!told.has_error());
+    insta::assert_snapshot!(text(&told));
     assert_eq!(guard.plan(vpc("b", "10.1.0.0/16")).await.0.len(), 0);
     assert_eq!(cloud.calls.load(Ordering::SeqCst), 1);
 }

@@ -113,6 +113,11 @@ pub trait Cloud: Sized + Send + Sync + 'static {
         None
     }
 
+    /// Further sites whose live networks the guard reads.
+    fn live_sites(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Upgrades a stored identity of an older version. By default its values stay, which suits added optional
     /// attributes.
     ///

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tf_provider_rs::model::ToValue;
 use tf_provider_rs::{Attr, CancellationToken, Diagnostic, Diagnostics, async_trait};
 use tokio::time::Instant;
-use warren_guard::{Guard, LiveRange, LiveSource};
+use warren_guard::{Guard, Listing, LiveSource};
 
 use crate::cloud::{Cloud, Memory, Scope};
 use crate::common::Common;
@@ -144,12 +144,15 @@ impl<C: Cloud> Session<C> {
     }
 
     /// Adds the live networks of the account to the comparisons of the guard: at once those where the provider is
-    /// configured for, and those of other sites as soon as an object there is planned. Call it after the guard is
-    /// configured.
+    /// configured for and those of [`Cloud::live_sites`], and those of other sites as soon as an object there is
+    /// planned. Call it after the guard is configured.
     pub fn watch_live(&self) {
         if let Some(cloud) = self.known() {
             self.0.watches.store(true, Ordering::Relaxed);
             self.watch(&cloud);
+            for site in cloud.live_sites() {
+                let _ = self.at(&site);
+            }
         }
     }
 
@@ -191,7 +194,7 @@ impl LiveSource for Patient {
         self.0.name()
     }
 
-    async fn ranges(&self) -> Result<Vec<LiveRange>, Diagnostics> {
-        retry::until(Instant::now() + LIST, CancellationToken::new(), self.0.ranges()).await
+    async fn list(&self) -> Listing {
+        retry::until(Instant::now() + LIST, CancellationToken::new(), self.0.list()).await
     }
 }

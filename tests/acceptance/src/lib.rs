@@ -7,6 +7,7 @@ pub mod journey;
 mod kill;
 pub mod old_state;
 pub mod overlay;
+pub mod permissions;
 pub mod promises;
 pub mod registry;
 pub mod rotation;

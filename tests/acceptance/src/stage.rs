@@ -7,6 +7,8 @@ use warren_harness::{
     Emulator, Front, Google, GoogleConfig, Kind, ProxyConfig, RunPod, RunPodConfig, Terraform, workspace_root,
 };
 
+use crate::permissions::Allowed;
+
 /// The address of the provider.
 pub(crate) const SOURCE: &str = "warren-net/warren";
 
@@ -371,6 +373,15 @@ impl<C: Emulated> Stage<C> {
     /// Something is left, or a request was wrong.
     pub fn nothing_left(&self) -> Result<()> {
         self.cloud.nothing_left()
+    }
+
+    /// Proves that the generated policy and roles allow every call that was recorded.
+    ///
+    /// # Errors
+    /// Names the calls that they deny.
+    pub fn permitted(&self) -> Result<()> {
+        let allowed = Allowed::read()?;
+        self.cloud.fronts().into_iter().try_for_each(|(_, front)| allowed.permits(&front.calls()))
     }
 }
 

@@ -48,6 +48,7 @@ fn it_is_built_changed_in_place_and_taken_down() -> Result<()> {
     assert_eq!(counts(&stage)?, built);
 
     terraform.destroy(&[])?.success()?;
+    stage.permitted()?;
     stage.nothing_left()
 }
 

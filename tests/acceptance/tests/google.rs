@@ -140,6 +140,7 @@ fn the_example_is_built_changed_in_place_and_taken_down() -> Result<()> {
     let changed = terraform.apply(&["-var", "ml_nat=false"])?.success()?;
     ensure!(flat(&changed.stdout).contains("0 added, 0 changed, 3 destroyed"), "{}", changed.stdout);
     terraform.destroy(&[])?.success()?;
+    stage.permitted()?;
     stage.nothing_left()
 }
 

@@ -69,6 +69,7 @@ fn groups_and_keys_change_without_replacing_a_gateway_and_no_secret_leaves_the_s
 
     terraform.destroy(&["-var", "rotation=2026-12"])?.success()?;
     in_no_file(&terraform.folder(), &all)?;
+    stage.permitted()?;
     stage.nothing_left()
 }
 

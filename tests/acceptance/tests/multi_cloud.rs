@@ -48,6 +48,7 @@ fn two_hubs_are_joined_and_their_gateways_find_each_other() -> Result<()> {
     let terraform = &stage.terraform;
     terraform.apply(&[])?.success()?;
     assert_eq!(terraform.plan(&["-detailed-exitcode"])?.success()?.code, 0);
+    stage.permitted()?;
     let outputs = terraform.outputs()?;
 
     // Both gateways boot from what their clouds have of them.

@@ -117,6 +117,23 @@ impl Emulator {
         Ok(())
     }
 
+    /// Calls an action of EC2 behind the proxy's back, as another tool would. Returns the text at this path of the
+    /// answer, such as `prefixList/prefixListId`; empty if there is none.
+    ///
+    /// # Errors
+    /// The emulator refuses it, or does not answer.
+    pub fn ec2(&self, action: &str, params: &[(&str, &str)], wanted: &str) -> Result<String> {
+        let (api, region, action) = (self.api.clone(), self.region.clone(), action.to_owned());
+        let params: Vec<(String, String)> =
+            params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let answer = self.wait(async move {
+            let params: Vec<(&str, &str)> =
+                params.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            api.ec2(&region, &action, &params).await
+        })??;
+        Ok(answer.text_at(wanted).to_owned())
+    }
+
     /// What the emulator has written to its log.
     pub fn log(&self) -> String {
         self.server.log()

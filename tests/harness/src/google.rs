@@ -50,6 +50,7 @@ mod config;
 pub mod discovery;
 mod dns;
 mod error;
+mod exchanged;
 mod filter;
 mod key;
 mod list;
@@ -63,7 +64,7 @@ mod served;
 mod service;
 mod world;
 
-pub use config::GoogleConfig;
+pub use config::{GoogleConfig, InternalRange};
 pub use key::{Key, Place};
 pub use served::SERVED;
 
@@ -152,6 +153,17 @@ impl Google {
     /// Changes an object behind the API's back, as drift. Returns whether there is such an object.
     pub fn change(&self, path: &str, change: impl FnOnce(&mut serde_json::Map<String, Value>)) -> bool {
         self.service.world().tamper(path, change)
+    }
+
+    /// Makes an object behind the API's back, as another tool would, without any rule. Returns whether the path, from
+    /// `projects/` on, is one of an object of Compute.
+    pub fn place(&self, path: &str, kind: &str, mut body: serde_json::Map<String, Value>) -> bool {
+        let Some(key) = Key::parse(path, "") else { return false };
+        let mut world = self.service.world();
+        body.insert("name".to_owned(), key.name.clone().into());
+        world.complete(&key, kind, &mut body);
+        world.put(key, body);
+        true
     }
 
     /// Removes an object behind the API's back, and nothing else. Returns whether there was one.

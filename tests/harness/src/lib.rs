@@ -34,7 +34,7 @@ pub use botocore_model::{
 pub use bucket::Bucket;
 pub use emulator::Emulator;
 pub use front::{Call, Effect, Fault, Front, KillSwitch, Phase, Service, Violation};
-pub use google::{Google, GoogleConfig};
+pub use google::{Google, GoogleConfig, InternalRange};
 pub use moto::{Inventory, InventoryDiff, Kind, MotoServer, Object};
 pub use netns::NetNs;
 pub use proxy::{Consistency, Proxy, ProxyConfig};

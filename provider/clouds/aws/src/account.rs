@@ -17,7 +17,9 @@ use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
 use crate::error::{ApiError, Named, OrMissing};
 use crate::ids::AccountId;
+use crate::live::{self, LiveRanges};
 use crate::partition::Partition;
+use crate::region::RegionName;
 use crate::tags::{self, FABRIC, Ignored, NAME, OWNER, SHOWN, TagMap, Tags};
 
 /// The configured account in one region.
@@ -29,8 +31,12 @@ pub struct Aws {
     pub default_tags: BTreeMap<String, String>,
     /// Tags that other tools manage.
     pub(crate) ignored: Ignored,
-    /// VPCs that the check against live networks ignores.
+    /// VPCs, prefix lists and route tables that the check against live ranges ignores.
     pub ignore_live: BTreeSet<String>,
+    /// What the check reads besides VPCs and subnets.
+    pub live_ranges: BTreeSet<LiveRanges>,
+    /// Further regions that it reads.
+    pub live_regions: BTreeSet<RegionName>,
     /// Such as `us-east-1`.
     pub region: String,
     ec2: aws_sdk_ec2::Client,
@@ -62,7 +68,11 @@ impl Aws {
             scope,
             default_tags: tags::known(&config.default_tags),
             ignored: Ignored::new(&config.ignore_tags),
-            ignore_live: sets::known(&config.ignore_live).into_iter().map(String::from).collect(),
+            ignore_live: sets::known(&config.ignore_live).iter().map(ToString::to_string).collect(),
+            live_ranges: sets::all_known(&config.live_ranges)
+                .filter(|_| config.live_ranges.is_known())
+                .unwrap_or_else(|| live::ALL.into()),
+            live_regions: sets::known(&config.live_regions),
             region,
             ec2: client::client!(aws_sdk_ec2, &sdk),
             sdk,

@@ -6,7 +6,9 @@ use tf_provider_rs::{Attr, Object};
 use warren_managed::sets::{Set, Texts};
 use warren_managed::timeouts::Timeout;
 
-use crate::ids::{AccountId, VpcId};
+use crate::ids::{AccountId, LiveId};
+use crate::live::LiveRanges;
+use crate::region::RegionName;
 use crate::tags::{self, TagMap};
 
 /// The `aws` attribute of the provider block.
@@ -67,9 +69,18 @@ pub struct AwsConfig {
     /// anything is read or changed.
     #[attr(optional)]
     pub allowed_account_ids: Set<AccountId>,
-    /// IDs of VPCs to ignore when planned ranges are checked against live networks.
+    /// IDs of VPCs, prefix lists and transit gateway route tables to ignore when planned ranges are checked against
+    /// live ranges.
     #[attr(optional)]
-    pub ignore_live: Set<VpcId>,
+    pub ignore_live: Set<LiveId>,
+    /// Live ranges to compare planned ranges with, besides those of VPCs and subnets: `prefix_lists` and
+    /// `transit_gateway_routes`. Defaults to both.
+    #[attr(optional)]
+    pub live_ranges: Set<LiveRanges>,
+    /// Further regions whose live ranges are compared with planned ranges. Defaults to none: only the regions of the
+    /// provider block and of its resources are read.
+    #[attr(optional)]
+    pub live_regions: Set<RegionName>,
 }
 
 /// A role to assume with the credentials that were found.

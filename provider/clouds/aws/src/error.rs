@@ -120,12 +120,7 @@ pub(crate) trait OrMissing<T> {
 
 impl<T> OrMissing<T> for Option<T> {
     fn or_missing(self, operation: &'static str, member: &'static str) -> Result<T, ApiError> {
-        self.ok_or_else(|| ApiError {
-            operation,
-            code: INCOMPLETE.to_owned(),
-            message: format!("a response without `{member}`"),
-            status: 200,
-        })
+        self.ok_or_else(|| ApiError::incomplete_answer(operation, format!("a response without `{member}`")))
     }
 }
 
@@ -199,6 +194,21 @@ impl ApiError {
             code: "Absent.NotFound".to_owned(),
             message: format!("{id} does not exist"),
             status: 400,
+        }
+    }
+
+    /// A response that does not contain everything.
+    pub(crate) fn incomplete_answer(operation: &'static str, message: String) -> ApiError {
+        ApiError { operation, code: INCOMPLETE.to_owned(), message, status: 200 }
+    }
+
+    /// A sentence for a call that the run can do without.
+    pub(crate) fn reason(&self) -> String {
+        let ApiError { operation, code, message, .. } = self;
+        let message = message.trim().trim_end_matches('.');
+        match code.as_str() {
+            "" => format!("AWS did not respond to {operation}: {message}."),
+            code => format!("{operation} failed: {code}: {message}."),
         }
     }
 

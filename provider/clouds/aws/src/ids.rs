@@ -105,6 +105,32 @@ impl FromStr for GatewayId {
 
 text!(GatewayId, GATEWAY);
 
+/// ID of an object whose live ranges can be ignored.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LiveId(String);
+
+const LIVE: &str = "an ID that begins with `vpc-`, `pl-` or `tgw-rtb-`";
+
+impl fmt::Display for LiveId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for LiveId {
+    type Err = NotAChoice;
+
+    fn from_str(text: &str) -> Result<LiveId, NotAChoice> {
+        let known = ["vpc-", "pl-", "tgw-rtb-"].iter().find_map(|prefix| text.strip_prefix(prefix));
+        match known {
+            Some(rest) if !rest.is_empty() => Ok(LiveId(text.to_owned())),
+            _ => Err(NotAChoice(LIVE)),
+        }
+    }
+}
+
+text!(LiveId, LIVE);
+
 /// The IDs in a list of the response to `operation`.
 pub(crate) fn all<T: FromStr + Ord>(
     found: impl IntoIterator<Item = Option<String>>,

@@ -62,7 +62,10 @@ mod vpc_peering;
 
 pub use config::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, IgnoreTags};
 pub use error::ApiError;
+pub use ids::LiveId;
+pub use live::LiveRanges;
 pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, PlannedZone, RunMemory};
+pub use region::RegionName;
 pub use resolved::Resolved;
 pub use session::{Aws, Session, s3_options};
 

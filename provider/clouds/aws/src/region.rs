@@ -1,11 +1,37 @@
 //! The region of a resource.
 
-use tf_provider_rs::{Diagnostic, Diagnostics, Path, Value};
+use std::fmt;
+use std::str::FromStr;
+
+use tf_provider_rs::model::NotAChoice;
+use tf_provider_rs::{Diagnostic, Diagnostics, Path, Value, text};
 
 use crate::account::Aws;
 
 /// The attribute of resources and of their identity.
 pub(crate) const ATTRIBUTE: &str = "region";
+
+/// The name of a region.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RegionName(String);
+
+const NAME: &str = "the name of an AWS region, such as `eu-west-1`";
+
+impl fmt::Display for RegionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for RegionName {
+    type Err = NotAChoice;
+
+    fn from_str(text: &str) -> Result<RegionName, NotAChoice> {
+        if is_region(text) { Ok(RegionName(text.to_owned())) } else { Err(NotAChoice(NAME)) }
+    }
+}
+
+text!(RegionName, NAME);
 
 /// Validates the form of a region, such as `us-east-1` or `us-gov-west-1`.
 pub(crate) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {

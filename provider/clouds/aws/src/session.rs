@@ -9,7 +9,7 @@ use warren_managed::{Cloud, Imported, Locator, Place, Scope};
 pub use crate::account::Aws;
 use crate::config::AwsConfig;
 use crate::error::ApiError;
-use crate::live::LiveVpcs;
+use crate::live::LiveAws;
 use crate::memory::RunMemory;
 use crate::region;
 use crate::tags::Tags;
@@ -74,7 +74,11 @@ impl Cloud for Aws {
     }
 
     fn live(self: &Arc<Aws>) -> Option<Arc<dyn LiveSource>> {
-        Some(Arc::new(LiveVpcs::new(Arc::clone(self))))
+        Some(Arc::new(LiveAws::new(Arc::clone(self))))
+    }
+
+    fn live_sites(&self) -> Vec<String> {
+        self.live_regions.iter().map(ToString::to_string).collect()
     }
 
     /// ID, region and account, as in hashicorp/aws. Version 0 had no account.
@@ -105,9 +109,7 @@ impl Cloud for Aws {
     }
 
     fn location(&self) -> Location {
-        let mut place = Aws::place(self);
-        let mut part = |name| place.remove(name).unwrap_or_default();
-        Location::aws(part("account_id"), part("region"))
+        location(self)
     }
 
     /// From the Amazon Resource Name: `arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE`.
@@ -144,6 +146,13 @@ impl Cloud for Aws {
         let site = text(region::ATTRIBUTE).filter(|_| sited).map(str::to_owned);
         Ok(Imported { id, site })
     }
+}
+
+/// The configured location, as far as it is known.
+pub(crate) fn location(aws: &Aws) -> Location {
+    let mut place = Aws::place(aws);
+    let mut part = |name| place.remove(name).unwrap_or_default();
+    Location::aws(part("account_id"), part("region"))
 }
 
 /// Options for claims in S3: the credentials, region and endpoint of the account.

@@ -13,6 +13,7 @@ use crate::config::{GcpConfig, PROJECT_VARIABLES, REGION_VARIABLES};
 use crate::credentials::{self, Found};
 use crate::error::non_empty;
 use crate::link;
+use crate::live::{self, LiveRanges};
 
 /// A project, with the credentials of the provider.
 #[derive(Clone)]
@@ -23,8 +24,12 @@ pub struct Gcp {
     pub(crate) project: String,
     /// Default region of resources.
     pub(crate) region: Option<String>,
-    /// Networks that the check against live networks ignores.
+    /// Networks, and other objects, that the check against live ranges ignores.
     pub(crate) ignore_live: BTreeSet<String>,
+    /// What the check reads besides subnetworks.
+    pub(crate) live_ranges: BTreeSet<LiveRanges>,
+    /// Further projects that it reads.
+    pub(crate) live_projects: BTreeSet<String>,
     pub(crate) clients: Arc<Clients>,
     /// The credentials; an emulator is called without any.
     pub(crate) credentials: Option<Found>,
@@ -67,6 +72,10 @@ impl Gcp {
             scope,
             region: setting(&config.region, &REGION_VARIABLES),
             ignore_live: sets::known(&config.ignore_live).iter().map(|text| link::id(text)).collect(),
+            live_ranges: sets::all_known(&config.live_ranges)
+                .filter(|_| config.live_ranges.is_known())
+                .unwrap_or_else(|| live::ALL.into()),
+            live_projects: sets::known(&config.live_projects),
             clients: Arc::new(Clients::new(endpoint, credentials.as_ref()).await?),
             credentials,
             allowed: Arc::new(allowed),

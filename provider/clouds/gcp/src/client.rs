@@ -8,7 +8,7 @@ use google_cloud_auth::credentials::{self, CacheableResource, Credentials, Crede
 use google_cloud_auth::errors::CredentialsError;
 use google_cloud_compute_v1::client::{
     Addresses, Firewalls, GlobalAddresses, GlobalForwardingRules, GlobalOperations, Instances, Networks,
-    RegionOperations, Routers, Routes, Subnetworks, ZoneOperations,
+    Projects, RegionOperations, Routers, Routes, Subnetworks, ZoneOperations,
 };
 use google_cloud_dns_v1::client::{ManagedZoneOperations, ManagedZones, ResourceRecordSets};
 use google_cloud_gax::backoff_policy::BackoffPolicy;
@@ -19,6 +19,7 @@ use google_cloud_gax::retry_state::RetryState;
 use google_cloud_gax::retry_throttler::CircuitBreaker;
 use google_cloud_iam_admin_v1::client::Iam;
 use google_cloud_identity_accesscontextmanager_v1::client::AccessContextManager;
+use google_cloud_networkconnectivity_v1::client::InternalRangeService;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use http::{Extensions, HeaderMap};
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
@@ -30,6 +31,7 @@ use crate::reach::Reach;
 
 /// A client for each collection of the API.
 pub(crate) struct Clients {
+    pub(crate) projects: Projects,
     pub(crate) networks: Networks,
     pub(crate) subnetworks: Subnetworks,
     pub(crate) firewalls: Firewalls,
@@ -49,6 +51,7 @@ pub(crate) struct Clients {
     pub(crate) perimeters: AccessContextManager,
     pub(crate) secrets: SecretManagerService,
     pub(crate) service_accounts: Iam,
+    pub(crate) internal_ranges: InternalRangeService,
 }
 
 /// Builds a client of one collection.
@@ -98,6 +101,7 @@ impl Clients {
             reach: Reach::default(),
         };
         Ok(Clients {
+            projects: client!(Projects, settings),
             networks: client!(Networks, settings),
             subnetworks: client!(Subnetworks, settings),
             firewalls: client!(Firewalls, settings),
@@ -117,6 +121,7 @@ impl Clients {
             perimeters: client!(AccessContextManager, settings),
             secrets: client!(SecretManagerService, settings),
             service_accounts: client!(Iam, settings),
+            internal_ranges: client!(InternalRangeService, settings),
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use tf_provider_rs::model::Secret;
 use tf_provider_rs::{Attr, Object};
-use warren_managed::sets::Texts;
+use warren_managed::sets::{Set, Texts};
+
+use crate::live::LiveRanges;
 
 /// Google Cloud project and region. The provider uses Application Default Credentials: `GOOGLE_APPLICATION_CREDENTIALS`,
 /// `gcloud auth application-default login`, Workload Identity Federation or the metadata server.
@@ -51,10 +53,18 @@ pub struct GcpConfig {
     /// IDs of the projects that the provider may change. It rejects any other project before the first API call.
     #[attr(optional)]
     pub allowed_projects: Texts,
-    /// IDs of networks that the check of planned ranges against live networks ignores, such as
+    /// IDs of networks, routes and allocated ranges that the check of planned ranges against live ranges ignores, such as
     /// `projects/acme/global/networks/legacy`.
     #[attr(optional)]
     pub ignore_live: Texts,
+    /// Live ranges to compare planned ranges with, besides those of subnetworks: `private_services_access`,
+    /// `internal_ranges`, `routes`, `peering_routes` and `shared_vpc`. Defaults to all of them.
+    #[attr(optional)]
+    pub live_ranges: Set<LiveRanges>,
+    /// IDs of further projects whose live ranges are compared with planned ranges. Defaults to none: only the projects of
+    /// the provider block and of its resources, and their Shared VPC host projects, are read.
+    #[attr(optional)]
+    pub live_projects: Texts,
 }
 
 /// Environment variables that name the project when the provider block does not.

@@ -126,6 +126,16 @@ pub(crate) fn non_empty(text: String) -> Option<String> {
 }
 
 impl ApiError {
+    /// A sentence for a call that the run can do without.
+    pub(crate) fn reason(&self) -> String {
+        let ApiError { operation, reason, message, .. } = self;
+        let message = message.trim().trim_end_matches('.');
+        match reason.as_str() {
+            "" => format!("Google did not respond to {operation}: {message}."),
+            reason => format!("{operation} failed: {reason}: {message}."),
+        }
+    }
+
     pub(crate) fn new(operation: &'static str, error: &Error) -> ApiError {
         let http = error.http_status_code().unwrap_or_default();
         if error.is_authentication() && !error.is_transient_and_before_rpc() {

@@ -47,6 +47,7 @@ pub use account::Gcp;
 pub use claims::gcs_options;
 pub use config::GcpConfig;
 pub use error::ApiError;
+pub use live::LiveRanges;
 pub use memory::RunMemory;
 pub use session::Session;
 

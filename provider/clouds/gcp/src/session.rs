@@ -10,7 +10,7 @@ pub(crate) use crate::account::Gcp;
 use crate::config::GcpConfig;
 use crate::error::ApiError;
 use crate::link::{self, Link};
-use crate::live::LiveSubnetworks;
+use crate::live::LiveGcp;
 use crate::memory::RunMemory;
 
 /// Shared by all resources of this cloud; cheap to clone.
@@ -81,7 +81,11 @@ impl Cloud for Gcp {
     }
 
     fn live(self: &Arc<Gcp>) -> Option<Arc<dyn LiveSource>> {
-        Some(Arc::new(LiveSubnetworks::new(Arc::clone(self))))
+        Some(Arc::new(LiveGcp::new(Arc::clone(self))))
+    }
+
+    fn live_sites(&self) -> Vec<String> {
+        self.live_projects.iter().cloned().collect()
     }
 
     fn place(&self) -> Place {

@@ -1,13 +1,14 @@
 //! The lines of a ledger.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use tf_provider_rs::Path;
 use warren_cidr::Family;
 
-use crate::{Key, Parent, PlannedRange, PlannedResource, Role};
+use crate::{Key, LiveRange, Parent, PlannedRange, PlannedResource, Role};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ pub(crate) enum Record {
     Planned { fabric: String, owner: String, resource: Resource },
     /// The destruction of a resource was planned.
     Gone { fabric: String, owner: String, key: Key, id: Option<String> },
+    /// A process has read these live ranges.
+    Live { fabric: String, ranges: Vec<LiveRange>, networks: BTreeSet<String> },
     /// Terraform validates the configuration before it plans: the records before this one belong to an earlier plan
     /// of the same process, as in `terraform test`.
     Validated {},

@@ -6,7 +6,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
 use serde::{Deserialize, Serialize};
 use tf_provider_rs::Path as AttributePath;
-use warren_guard::{Guard, GuardConfig, Key, Location, Parent, PlannedResource, Role};
+use tf_provider_rs::async_trait;
+use warren_guard::{
+    Guard, GuardConfig, Key, Listing, LiveRange, LiveSource, Location, Parent, PlannedResource, Role,
+};
 
 /// A provider configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,6 +44,7 @@ pub(super) struct Planned {
 enum Request {
     Validate,
     Configure(Alias),
+    Live(Vec<LiveRange>),
     Plan(Planned),
     PlanWithoutEnd(Planned),
     Forget(Planned),
@@ -69,6 +73,11 @@ impl Process {
 
     pub(super) fn configure(&mut self, alias: &Alias) {
         self.ask(&Request::Configure(alias.clone()));
+    }
+
+    /// Adds live ranges that the process can read.
+    pub(super) fn live(&mut self, ranges: &[LiveRange]) {
+        self.ask(&Request::Live(ranges.to_vec()));
     }
 
     /// Plans a resource; the details of the diagnostics.
@@ -109,6 +118,21 @@ impl Drop for Process {
     }
 }
 
+/// The live ranges that a process can read.
+struct Cloud(Vec<LiveRange>);
+
+#[async_trait]
+impl LiveSource for Cloud {
+    fn name(&self) -> String {
+        "AWS".to_owned()
+    }
+
+    async fn list(&self) -> Listing {
+        let networks = self.0.iter().map(|range| range.id.clone()).collect();
+        Listing { ranges: self.0.clone(), networks, ..Listing::default() }
+    }
+}
+
 /// The process: answers until the end of its input.
 pub(super) fn serve() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -124,6 +148,10 @@ pub(super) fn serve() -> ExitCode {
             Request::Configure(Alias { fabric, owner, location }) => {
                 guard.configure(GuardConfig { fabric, owner, ..GuardConfig::default() });
                 here = location;
+                Vec::new()
+            }
+            Request::Live(ranges) => {
+                guard.add_live(std::sync::Arc::new(Cloud(ranges)));
                 Vec::new()
             }
             Request::Plan(resource) => plan(&runtime, &guard, &here, &resource),

@@ -56,6 +56,16 @@ impl Applied {
         }
     }
 
+    /// Whether the generated policy and roles allow every call so far.
+    fn permitted(&self) -> Result<()> {
+        match self {
+            Applied::Aws(stage) => stage.permitted(),
+            Applied::Google(stage) => stage.permitted(),
+            Applied::RunPod(stage) => stage.permitted(),
+            Applied::All(stage) => stage.permitted(),
+        }
+    }
+
     pub(super) fn aws(&self) -> Option<&Emulator> {
         match self {
             Applied::Aws(stage) => Some(&stage.cloud),
@@ -88,6 +98,7 @@ impl Applied {
         terraform.plan(&["-out=promises.tfplan"])?.success()?;
         terraform.write("plan.json", &terraform.show(Some("promises.tfplan"))?.to_string())?;
         terraform.apply(&["promises.tfplan"])?.success()?;
+        self.permitted()?;
         terraform.write("state.json", &terraform.show(None)?.to_string())?;
         let mut findings = self.check("plan.json")?;
         findings.retain(|finding| finding["severity"] == "error");

@@ -16,7 +16,7 @@ mod networks;
 mod peerings;
 pub(crate) mod perimeters;
 mod places;
-mod ranges;
+pub(crate) mod ranges;
 pub(crate) mod records;
 pub(crate) mod repositories;
 mod routers;
@@ -25,6 +25,7 @@ pub(crate) mod secrets;
 mod subnetworks;
 pub(crate) mod zones;
 
+pub(crate) use peerings::active_peers;
 pub(crate) use places::{known as known_project, number, project, region, zone, zones};
 
 /// What is particular to the objects of one collection.

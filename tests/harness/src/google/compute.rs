@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::collections::{self, Change as Judged, Rules, project, region, zone, zones};
 use super::error::Refusal;
+use super::exchanged;
 use super::key::{COMPUTE, Key, Place};
 use super::list;
 use super::operation::Operation;
@@ -21,6 +22,13 @@ pub(crate) fn answer(
     let (resource, verb) = method.split_once('.').unwrap_or((method, ""));
     collections::known_project(world, request.path("project"))?;
     check_place(world, request)?;
+    match (resource, verb) {
+        ("networks", "listPeeringRoutes") => return exchanged::peering_routes(world, request),
+        ("projects", "getXpnHost") => return exchanged::xpn_host(world, request),
+        ("subnetworks", "listUsable") => return exchanged::usable(world, request),
+        ("routers", "getRouterStatus") => return exchanged::router_status(world, request),
+        _ => {}
+    }
     match resource {
         "projects" if verb == "get" => project(world, request.path("project")),
         "regions" | "zones" => places(world, request, resource, verb),

@@ -21,8 +21,23 @@ pub struct GoogleConfig {
     pub refuse_in_operation: bool,
     /// The largest page of a list, also where the caller asked for none or a larger one.
     pub page_size: Option<usize>,
+    /// The Shared VPC hosts, by service project.
+    pub shared_vpc_hosts: BTreeMap<String, String>,
+    /// What Cloud Routers have learned from their BGP peers, by the name of the router from `projects/` on.
+    pub learned_routes: BTreeMap<String, Vec<String>>,
+    /// Internal ranges by name: `projects/p/locations/global/internalRanges/r`.
+    pub internal_ranges: BTreeMap<String, InternalRange>,
     /// Limits by Google's name of the quota, such as `NETWORKS`; no limit where there is none.
     pub quotas: BTreeMap<String, u64>,
+}
+
+/// An internal range of Network Connectivity, which no subnetwork may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InternalRange {
+    /// The network, from `projects/` on.
+    pub network: String,
+    /// The range.
+    pub net: String,
 }
 
 impl Default for GoogleConfig {
@@ -37,6 +52,9 @@ impl Default for GoogleConfig {
             show_unfinished: true,
             refuse_in_operation: false,
             page_size: None,
+            shared_vpc_hosts: BTreeMap::new(),
+            learned_routes: BTreeMap::new(),
+            internal_ranges: BTreeMap::new(),
             quotas: BTreeMap::new(),
         }
     }

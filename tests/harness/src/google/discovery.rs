@@ -19,13 +19,14 @@ pub(crate) use check::{Problem, Side};
 pub use exceptions::{EXCEPTIONS, Exception, Waiver};
 
 /// The documents that the double serves, by file name.
-const DOCUMENTS: [&str; 6] = [
+const DOCUMENTS: [&str; 7] = [
     "compute.v1.json",
     "artifactregistry.v1.json",
     "accesscontextmanager.v1.json",
     "secretmanager.v1.json",
     "iam.v1.json",
     "dns.v1.json",
+    "networkconnectivity.v1.json",
 ];
 
 /// One API as its document describes it.

@@ -12,6 +12,7 @@ use super::compute;
 use super::discovery::{Document, Side};
 use super::dns;
 use super::error::Refusal;
+use super::exchanged;
 use super::metadata;
 use super::perimeter;
 use super::request::Request;
@@ -70,6 +71,7 @@ impl Service {
                 Some(("accesscontextmanager", rest)) => perimeter::answer(&mut world, request, rest, effect),
                 Some(("secretmanager", rest)) => secret::answer(&mut world, request, rest, effect),
                 Some(("dns", rest)) => dns::answer(&mut world, request, rest, effect),
+                Some(("networkconnectivity", rest)) => exchanged::internal_ranges(&world, request, rest),
                 Some(("iam", rest)) => account::answer(&mut world, request, rest),
                 _ => Err(compute::unserved(&action)),
             };

@@ -6,6 +6,7 @@
 mod client;
 mod dns;
 mod documents;
+mod exchanged;
 mod operations;
 mod perimeters;
 mod python;

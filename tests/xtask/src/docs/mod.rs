@@ -4,6 +4,7 @@ mod cli;
 mod markdown;
 mod modules;
 pub(crate) mod output;
+mod permissions;
 mod registry;
 mod schema;
 pub(crate) mod templates;
@@ -27,6 +28,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
     let mut problems = modules::readmes(&mut output)?;
     cli::pages(&folder, &mut output)?;
     bench::page::pages(&mut output)?;
+    permissions::files(&mut output)?;
     problems.extend(registry::pages(&folder, &mut output)?);
     let outcome = output.finish(check, problems.is_empty());
     ensure!(problems.is_empty(), "pages that cannot be generated:\n- {}", problems.join("\n- "));

@@ -16,7 +16,7 @@ use warren_managed::{Object, ranges};
 use crate::account::{Gcp, Turn};
 use crate::error::{ApiError, Failure as _};
 use crate::link::{NetworkRef, Reference as _};
-use crate::live;
+use crate::live::subnetworks;
 use crate::operation::{carry_out, landed, remove};
 use crate::session::{Session, Work};
 pub(crate) use model::NetworkPeering;
@@ -103,9 +103,9 @@ async fn disjoint(session: &Session, planned: &NetworkPeering, diagnostics: &mut
         let mut nets = in_run(session, side);
         // A network that cannot be read (in another project, or not created yet) is not compared.
         if let Some(gcp) = session.known()
-            && let Ok(found) = live::list(&gcp, &side.link().project, Some(&side.id())).await
+            && let Ok(found) = subnetworks::list(&gcp, &side.link().project, Some(&side.id())).await
         {
-            nets.extend(found.iter().flat_map(live::nets));
+            nets.extend(found.iter().flat_map(subnetworks::nets));
         }
         nets.sort_unstable();
         nets.dedup();

@@ -3,7 +3,7 @@
 use ipnet::Ipv4Net;
 
 use super::super::error::Refusal;
-use super::super::key::Key;
+use super::super::key::{Key, Place};
 use super::super::world::{Body, World};
 use super::{list, peerings, text};
 
@@ -78,7 +78,14 @@ pub(crate) fn of_network(world: &World, network: &Key) -> Vec<Used> {
         let range = Ipv4Net::new(text(body, "address").parse().ok()?, u8::try_from(length).ok()?).ok()?;
         Some(Used { range, by: key.clone() })
     });
-    subnets.chain(addresses).collect()
+    // A subnetwork that is not associated with an internal range cannot use its addresses ("Internal ranges overview").
+    let internal = world.config.internal_ranges.iter().filter(|(_, range)| range.network == network.path());
+    let internal = internal.filter_map(|(name, range)| {
+        let name = name.rsplit('/').next().unwrap_or_default();
+        let by = network.beside("internalRanges", Place::Global, name);
+        Some(Used { range: range.net.parse().ok()?, by })
+    });
+    subnets.chain(addresses).chain(internal).collect()
 }
 
 /// Refuses a range that is taken in the network, or in a network that it is peered with. The ranges of `own` do not

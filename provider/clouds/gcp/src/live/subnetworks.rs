@@ -1,12 +1,10 @@
-//! Lists the live subnetworks of the project for the guard.
-
-use std::sync::Arc;
+//! Subnetworks with their secondary ranges.
 
 use google_cloud_compute_v1::model::Subnetwork;
 use ipnet::IpNet;
-use tf_provider_rs::{Diagnostics, async_trait};
-use warren_guard::{LiveRange, LiveSource, Location};
+use warren_guard::{Listing, LiveRange, Location, Usage};
 
+use super::{Sort, network_id};
 use crate::account::Gcp;
 use crate::error::{ApiError, Named as _, OrMissing as _, non_empty};
 use crate::link;
@@ -14,35 +12,20 @@ use crate::marker;
 
 const LIST: &str = "subnetworks.aggregatedList";
 
-/// Lists them, except those of networks in the provider block's `ignore_live`.
-pub(crate) struct LiveSubnetworks {
-    gcp: Arc<Gcp>,
-}
+pub(super) const SORT: Sort =
+    Sort { what: "subnetworks", permissions: &["compute.subnetworks.list"], setting: None };
 
-impl LiveSubnetworks {
-    pub(crate) fn new(gcp: Arc<Gcp>) -> LiveSubnetworks {
-        LiveSubnetworks { gcp }
-    }
-}
+/// The resource type.
+pub(super) const KIND: &str = "warren_gcp_subnetwork";
 
-#[async_trait]
-impl LiveSource for LiveSubnetworks {
-    fn name(&self) -> String {
-        format!("Google Cloud {}", self.gcp.project)
+/// The ranges of the subnetworks, and their networks.
+pub(super) fn listing(project: &str, found: &[Subnetwork]) -> Result<Listing, ApiError> {
+    let mut all = Listing::default();
+    for subnet in found {
+        all.ranges.extend(ranges(project, subnet)?);
     }
-
-    async fn ranges(&self) -> Result<Vec<LiveRange>, Diagnostics> {
-        let found = list(&self.gcp, &self.gcp.project, None).await?;
-        let ignored = &self.gcp.ignore_live;
-        let counts = |subnet: &&Subnetwork| {
-            !subnet.network.as_deref().is_some_and(|network| ignored.contains(&link::id(network)))
-        };
-        let mut all = Vec::new();
-        for subnet in found.iter().filter(counts) {
-            all.extend(ranges(&self.gcp.project, subnet)?);
-        }
-        Ok(all)
-    }
+    all.networks = found.iter().filter_map(|subnet| subnet.network.as_deref()).map(network_id).collect();
+    Ok(all)
 }
 
 /// Every subnetwork of the project, or of one of its networks.
@@ -83,7 +66,8 @@ fn ranges(project: &str, subnet: &Subnetwork) -> Result<Vec<LiveRange>, ApiError
     let name = subnet.name.as_deref().or_missing(LIST, "name")?;
     let range = |net| LiveRange {
         net,
-        kind: "warren_gcp_subnetwork",
+        usage: Usage::Network,
+        kind: KIND.into(),
         id: id.clone(),
         name: name.to_owned(),
         owner: marker.as_ref().map(|marker| marker.owner.clone()),

@@ -1,0 +1,124 @@
+//! VPCs with all their ranges, and subnets.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+use warren_guard::{Listing, LiveRange, Location, Usage};
+
+use super::Sort;
+use crate::account::Aws;
+use crate::error::{ApiError, Named, OrMissing};
+use crate::tags::{self, Tags};
+
+const DESCRIBE_VPCS: &str = "DescribeVpcs";
+const DESCRIBE_SUBNETS: &str = "DescribeSubnets";
+
+pub(super) const VPCS: Sort = Sort { what: "VPCs", permissions: &["ec2:DescribeVpcs"], setting: None };
+pub(super) const SUBNETS: Sort =
+    Sort { what: "subnets", permissions: &["ec2:DescribeSubnets"], setting: None };
+
+/// All VPCs, shared ones too.
+pub(super) async fn vpcs(aws: &Aws) -> Result<Listing, ApiError> {
+    let mut pages = aws.ec2().describe_vpcs().into_paginator().items().send();
+    let mut found = Listing::default();
+    while let Some(vpc) = pages.next().await {
+        let vpc = vpc.named(DESCRIBE_VPCS)?;
+        let v4 = vpc.cidr_block_association_set.unwrap_or_default();
+        let v6 = vpc.ipv6_cidr_block_association_set.unwrap_or_default();
+        let nets: BTreeSet<String> = vpc
+            .cidr_block
+            .into_iter()
+            .chain(
+                v4.into_iter().filter(|a| living(a.cidr_block_state.as_ref())).filter_map(|a| a.cidr_block),
+            )
+            .chain(
+                v6.into_iter()
+                    .filter(|a| living(a.ipv6_cidr_block_state.as_ref()))
+                    .filter_map(|a| a.ipv6_cidr_block),
+            )
+            .collect();
+        let tags = tags::from_sdk(&vpc.tags.unwrap_or_default());
+        let id = vpc.vpc_id.or_missing(DESCRIBE_VPCS, "VpcId")?;
+        let location = location(aws, &vpc.owner_id.or_missing(DESCRIBE_VPCS, "OwnerId")?);
+        found.networks.insert(id.clone());
+        found.ranges.extend(ranges(&nets, "warren_aws_vpc", &id, &tags, &location, None));
+    }
+    Ok(found)
+}
+
+/// All subnets.
+pub(super) async fn subnets(aws: &Aws) -> Result<Listing, ApiError> {
+    let mut pages = aws.ec2().describe_subnets().into_paginator().items().send();
+    let mut found = Listing::default();
+    while let Some(subnet) = pages.next().await {
+        let subnet = subnet.named(DESCRIBE_SUBNETS)?;
+        let v6 = subnet.ipv6_cidr_block_association_set.unwrap_or_default();
+        let nets = subnet.cidr_block.into_iter().chain(v6.into_iter().filter_map(|a| a.ipv6_cidr_block));
+        let tags = tags::from_sdk(&subnet.tags.unwrap_or_default());
+        let id = subnet.subnet_id.or_missing(DESCRIBE_SUBNETS, "SubnetId")?;
+        let location = location(aws, &subnet.owner_id.or_missing(DESCRIBE_SUBNETS, "OwnerId")?);
+        let nets = nets.collect();
+        found.ranges.extend(ranges(
+            &nets,
+            "warren_aws_subnet",
+            &id,
+            &tags,
+            &location,
+            subnet.vpc_id.as_deref(),
+        ));
+    }
+    Ok(found)
+}
+
+fn location(aws: &Aws, account: &str) -> Location {
+    Location::aws(account, &aws.region)
+}
+
+fn living(state: Option<&aws_sdk_ec2::types::VpcCidrBlockState>) -> bool {
+    use aws_sdk_ec2::types::VpcCidrBlockStateCode as Code;
+    let code = state.and_then(|state| state.state.as_ref());
+    !matches!(code, Some(Code::Disassociated | Code::Failed | Code::Failing))
+}
+
+fn ranges(
+    nets: &BTreeSet<String>,
+    kind: &'static str,
+    id: &str,
+    tags: &Tags,
+    location: &Location,
+    parent: Option<&str>,
+) -> Vec<LiveRange> {
+    let (fabric, owner) = tags::scope(tags);
+    nets.iter()
+        .filter_map(|net| net.parse::<IpNet>().ok())
+        .map(|net| LiveRange {
+            // An emulator may keep host bits.
+            net: net.trunc(),
+            usage: Usage::Network,
+            kind: kind.into(),
+            id: id.to_owned(),
+            name: tags::name(tags).into_known().unwrap_or_default(),
+            owner: owner.clone(),
+            fabric: fabric.clone(),
+            location: location.clone(),
+            parent: parent.map(str::to_owned),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_carry_owner_and_location() {
+        let nets = BTreeSet::from(["10.0.0.0/16".to_owned(), "2001:db8::/56".to_owned(), String::new()]);
+        let tags = [("warren:fabric", "f"), ("warren:owner", "o"), ("Name", "hub")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let found =
+            ranges(&nets, "warren_aws_vpc", "vpc-1", &tags.into(), &Location::aws("1", "us-east-1"), None);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].name.as_str(), found[0].owner.as_deref()), ("hub", Some("o")));
+        assert_eq!(found[1].net.to_string(), "2001:db8::/56");
+    }
+}

@@ -1,0 +1,161 @@
+//! Routes: they lead to networks of other projects, and to networks outside Google Cloud.
+
+use google_cloud_compute_v1::model::exchanged_peering_route::Type;
+use google_cloud_compute_v1::model::networks::list_peering_routes_request::Direction;
+use ipnet::IpNet;
+use warren_guard::{Listing, LiveRange, Location, Usage};
+
+use super::networks::Network;
+use super::{SETTING, Sort, listing};
+use crate::account::Gcp;
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, non_empty};
+use crate::link;
+
+const LIST: &str = "routes.list";
+const ROUTERS: &str = "routers.aggregatedList";
+const STATUS: &str = "routers.getRouterStatus";
+const OF_PEER: &str = "networks.listPeeringRoutes";
+
+pub(super) const FIXED: Sort =
+    Sort { what: "static routes", permissions: &["compute.routes.list"], setting: SETTING };
+
+pub(super) const LEARNED: Sort = Sort {
+    what: "learned routes",
+    permissions: &["compute.routers.list", "compute.routers.get"],
+    setting: SETTING,
+};
+
+pub(super) const OF_PEERS: Sort =
+    Sort { what: "peering routes", permissions: &["compute.networks.listPeeringRoutes"], setting: SETTING };
+
+/// Static routes to a next hop inside a network. Those of subnetworks and peerings are read as such.
+pub(super) async fn fixed(gcp: &Gcp, project: &str) -> Result<Listing, ApiError> {
+    let mut found = Vec::new();
+    let mut page = None;
+    loop {
+        let call = gcp.clients.routes.list().set_project(project).set_or_clear_page_token(page);
+        let answer = call.send().await.named(LIST)?;
+        for route in answer.items {
+            // A route to the internet gateway, such as to `199.36.153.8/30`, leads to no network.
+            let skipped = route.next_hop_gateway.is_some()
+                || route.next_hop_network.is_some()
+                || route.next_hop_peering.is_some();
+            let Some(net) = parsed(route.dest_range.as_deref()).filter(|_| !skipped) else { continue };
+            let id = link::id(route.self_link.as_deref().or_missing(LIST, "selfLink")?);
+            found.push(range(net, Usage::Routed, ("route", id), project, None));
+        }
+        page = answer.next_page_token.and_then(non_empty);
+        if page.is_none() {
+            return Ok(listing(found));
+        }
+    }
+}
+
+/// The routes that Cloud Routers have learned from their BGP peers. `routes.list` does not contain them.
+pub(super) async fn learned(gcp: &Gcp, project: &str) -> Result<Listing, ApiError> {
+    let mut found = Vec::new();
+    let mut page = None;
+    loop {
+        let call = gcp.clients.routers.aggregated_list().set_project(project).set_or_clear_page_token(page);
+        let answer = call.send().await.named(ROUTERS)?;
+        for router in answer.items.into_values().flat_map(|scope| scope.routers) {
+            // A router for Cloud NAT has no peers.
+            if router.bgp_peers.is_empty() {
+                continue;
+            }
+            let id = link::id(router.self_link.as_deref().or_missing(ROUTERS, "selfLink")?);
+            let (project, region, name) = link::regional(STATUS, &id)?;
+            let call = gcp.clients.routers.get_router_status().set_project(&project).set_region(&region);
+            let status = match call.set_router(&name).send().await.named(STATUS) {
+                Ok(status) => status.result.or_missing(STATUS, "result")?,
+                // Deleted since it was listed.
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error),
+            };
+            let nets = status.best_routes_for_router.iter().filter_map(|route| {
+                parsed(route.dest_range.as_deref()).filter(|_| route.next_hop_network.is_none())
+            });
+            found
+                .extend(nets.map(|net| range(net, Usage::Learned, ("route of", id.clone()), &project, None)));
+        }
+        page = answer.next_page_token.and_then(non_empty);
+        if page.is_none() {
+            return Ok(listing(found));
+        }
+    }
+}
+
+/// What the peers of the networks export.
+pub(super) async fn of_peers(gcp: &Gcp, project: &str, networks: &[Network]) -> Result<Listing, ApiError> {
+    let mut found = Vec::new();
+    for network in networks {
+        for (peering, peer) in &network.peerings {
+            // A peer in this project is listed itself.
+            if !networks.iter().any(|network| network.id == *peer) {
+                found.extend(of_peer(gcp, project, network, (peering, peer)).await?);
+            }
+        }
+    }
+    Ok(listing(found))
+}
+
+async fn of_peer(
+    gcp: &Gcp,
+    project: &str,
+    network: &Network,
+    (peering, peer): (&str, &str),
+) -> Result<Vec<LiveRange>, ApiError> {
+    let mut found = Vec::new();
+    let mut page = None;
+    loop {
+        let call = gcp.clients.networks.list_peering_routes().set_project(project).set_network(&network.name);
+        let call = call.set_peering_name(peering).set_direction(Direction::Incoming);
+        // Routes of subnets are the same in every region.
+        let call = call.set_or_clear_region(gcp.region.clone()).set_or_clear_page_token(page);
+        let answer = match call.send().await.named(OF_PEER) {
+            Ok(answer) => answer,
+            // The network or the peering was deleted since it was listed.
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        for route in answer.items {
+            let usage = match route.r#type {
+                Some(Type::SubnetPeeringRoute) => Usage::Behind,
+                Some(Type::DynamicPeeringRoute) => Usage::Learned,
+                _ => Usage::Routed,
+            };
+            let used = usage == Usage::Behind || route.imported != Some(false);
+            let Some(net) = parsed(route.dest_range.as_deref()).filter(|_| used) else { continue };
+            let id = format!("{}/peerings/{peering}", network.id);
+            found.push(range(net, usage, ("peering", id), project, Some(peer)));
+        }
+        page = answer.next_page_token.and_then(non_empty);
+        if page.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+fn parsed(net: Option<&str>) -> Option<IpNet> {
+    net?.parse().ok()
+}
+
+fn range(
+    net: IpNet,
+    usage: Usage,
+    (kind, id): (&'static str, String),
+    project: &str,
+    to: Option<&str>,
+) -> LiveRange {
+    LiveRange {
+        net: net.trunc(),
+        usage,
+        kind: kind.into(),
+        id,
+        name: String::new(),
+        owner: None,
+        fabric: None,
+        location: Location::gcp(project, ""),
+        parent: to.map(str::to_owned),
+    }
+}
