@@ -35,8 +35,8 @@ pub(super) const KINDS: &[&str] = &[
     "internet gateway",
     "elastic IP",
     "network interface",
-    "subnet",
     "route table",
+    "subnet",
     "security group",
     "VPC",
     "ECR repository",
@@ -322,9 +322,7 @@ impl Account {
                 call.send().await.told("DeleteNetworkInterface").map(drop)
             }
             "subnet" => ec2.delete_subnet().subnet_id(id).send().await.told("DeleteSubnet").map(drop),
-            "route table" => {
-                ec2.delete_route_table().route_table_id(id).send().await.told("DeleteRouteTable").map(drop)
-            }
+            "route table" => self.delete_route_table(id).await,
             "security group" => self.delete_security_group(id).await,
             "VPC" => ec2.delete_vpc().vpc_id(id).send().await.told("DeleteVpc").map(drop),
             "hosted zone" => self.delete_zone(id).await,
@@ -357,6 +355,19 @@ impl Account {
         }
         let call = self.ec2.delete_internet_gateway().internet_gateway_id(id);
         call.send().await.told("DeleteInternetGateway").map(drop)
+    }
+
+    /// Deletes a table that no subnet uses any more. The main table of a VPC goes with it.
+    async fn delete_route_table(&self, id: &str) -> Result<()> {
+        let answer = self.ec2.describe_route_tables().route_table_ids(id).send().await;
+        let answer = answer.told("DescribeRouteTables")?;
+        let associations = answer.route_tables().iter().flat_map(|table| table.associations());
+        for association in associations.filter(|association| association.main() != Some(true)) {
+            let call = self.ec2.disassociate_route_table();
+            let call = call.set_association_id(association.route_table_association_id().map(str::to_owned));
+            call.send().await.told("DisassociateRouteTable")?;
+        }
+        self.ec2.delete_route_table().route_table_id(id).send().await.told("DeleteRouteTable").map(drop)
     }
 
     /// Deletes a group. Groups whose rules name each other can only be deleted without these rules.
