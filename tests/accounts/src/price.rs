@@ -45,11 +45,18 @@ impl Planned<'_> {
         self.values.pointer(path).and_then(Value::as_str) == Some(value)
     }
 
+    /// Whether this GPU is the only one that a pod accepts, or the first.
+    fn has_gpu(&self, id: &str) -> bool {
+        self.is("/gpu/id", id) || self.is("/gpu/ids/0", id)
+    }
+
     /// One if the condition holds.
     fn if_so(holds: bool) -> f64 {
         if holds { 1.0 } else { 0.0 }
     }
 }
+
+const RTX_4090: &str = "NVIDIA GeForce RTX 4090";
 
 const IPV4: (Option<f64>, &str) = (
     Some(0.005),
@@ -136,14 +143,21 @@ const BILLED: &[Billed] = &[
     Billed {
         resource: "warren_runpod_pod",
         what: "pod with an RTX 4090",
-        amount: |planned| Planned::if_so(planned.is("/gpu/id", "NVIDIA GeForce RTX 4090")),
+        amount: |planned| Planned::if_so(planned.has_gpu(RTX_4090)),
         hourly: Some(0.60),
         source: "https://deploybase.ai/articles/runpod-gpu-pricing, 2026-03-10",
     },
     Billed {
         resource: "warren_runpod_pod",
         what: "pod with another GPU or none",
-        amount: |planned| Planned::if_so(!planned.is("/gpu/id", "NVIDIA GeForce RTX 4090")),
+        amount: |planned| Planned::if_so(!planned.has_gpu(RTX_4090)),
+        hourly: None,
+        source: "",
+    },
+    Billed {
+        resource: "warren_runpod_cluster",
+        what: "cluster of pods",
+        amount: |_| 1.0,
         hourly: None,
         source: "",
     },
@@ -266,7 +280,7 @@ mod tests {
             ),
             ("warren_aws_vpc_endpoint", json!({}), json!({"subnet_ids": true})),
             ("warren_aws_vpc_endpoint", json!({"subnet_ids": null}), json!({"route_table_ids": true})),
-            ("warren_runpod_pod", json!({"gpu": {"id": "NVIDIA H100"}}), json!({})),
+            ("warren_runpod_pod", json!({"gpu": {"ids": ["NVIDIA H100", RTX_4090]}}), json!({})),
             ("warren_runpod_network_volume", json!({"size": 730}), json!({})),
         ]);
         plan["resource_changes"].as_array_mut().unwrap().push(

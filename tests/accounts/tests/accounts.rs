@@ -193,14 +193,27 @@ fn whole_run<C: Emulated>(example: &str, habits: C::Habits) -> Result<String> {
 }
 
 #[test]
-fn a_run_applies_plans_nothing_and_leaves_nothing() -> Result<()> {
+fn a_run_on_aws_applies_plans_nothing_and_leaves_nothing() -> Result<()> {
     let aws = whole_run::<Emulator>("aws-hub-spoke", ProxyConfig::default())?;
     contains(
         &aws,
         &["1 NAT gateway: $0.0450 an hour", "3 attachment of a transit gateway: $0.1500 an hour"],
     )?;
-    whole_run::<Google>("gcp-hub-spoke", GoogleConfig::default())?;
-    whole_run::<RunPod>("gpu-pods", RunPodConfig::default()).map(drop)
+}
+
+#[test]
+fn a_run_on_google_applies_plans_nothing_and_leaves_nothing() -> Result<()> {
+    let google = whole_run::<Google>("gcp-hub-spoke", GoogleConfig::default())?;
+    contains(
+        &google,
+        &["1 Private Service Connect endpoint: billed, price not listed", ", and what is not listed"],
+    )
+}
+
+#[test]
+fn a_run_on_runpod_applies_plans_nothing_and_leaves_nothing() -> Result<()> {
+    let runpod = whole_run::<RunPod>("gpu-pods", RunPodConfig::default())?;
+    contains(&runpod, &["2 pod with an RTX 4090: $1.2000 an hour"])
 }
 
 #[test]

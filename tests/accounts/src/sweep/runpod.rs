@@ -10,15 +10,17 @@ use super::{Found, Place};
 use crate::fabric::Fabric;
 
 /// The kinds in the order of their deletion, with the path of each and the member of the answer that lists them.
-const PATHS: [(&str, &str, &str); 4] = [
+const PATHS: [(&str, &str, &str); 6] = [
+    ("cluster", "/v2/clusters", "clusters"),
     ("pod", "/v2/pods", "pods"),
     ("network volume", "/v2/network-volumes", "networkVolumes"),
     ("registry credential", "/v2/registries", "registries"),
+    ("ECR delegation", "/v2/registries/delegations", "delegations"),
     ("secret", "/v2/account/secrets", "secrets"),
 ];
 
 #[cfg(test)]
-pub(super) const KINDS: &[&str] = &[PATHS[0].0, PATHS[1].0, PATHS[2].0, PATHS[3].0];
+pub(super) const KINDS: &[&str] = &[PATHS[0].0, PATHS[1].0, PATHS[2].0, PATHS[3].0, PATHS[4].0, PATHS[5].0];
 
 #[derive(Debug)]
 pub(super) struct Account {
