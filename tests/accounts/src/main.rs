@@ -23,7 +23,7 @@ const ABOUT: &str = "Acceptance on real accounts: runs examples, and sweeps what
 Costs money. Use an account or project without anything of value. docs/contributing/accounts.md describes what it needs.";
 
 #[derive(Parser)]
-#[command(name = "cargo xtask accounts", about = ABOUT)]
+#[command(name = "cargo xtask accounts", bin_name = "cargo xtask accounts", about = ABOUT)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -8,6 +8,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::sweep::{Swept, swept};
+
 /// Hours of a month in price lists.
 const MONTH: f64 = 730.0;
 
@@ -192,6 +194,9 @@ impl Estimate {
             let create =
                 change["change"]["actions"].as_array().is_some_and(|all| all.contains(&"create".into()));
             let Some(resource) = change["type"].as_str().filter(|_| create) else { continue };
+            if swept(resource) == Some(Swept::Nothing) {
+                continue;
+            }
             *estimate.creates.entry(resource.to_owned()).or_default() += 1;
             let planned =
                 Planned { values: &change["change"]["after"], unknown: &change["change"]["after_unknown"] };
@@ -270,6 +275,7 @@ mod tests {
     #[test]
     fn what_is_billed_is_counted_and_what_is_not_known_is_said() {
         let mut plan = plan(&[
+            ("warren_address_plan", json!({}), json!({})),
             ("warren_aws_vpc", json!({}), json!({})),
             ("warren_aws_nat_gateway", json!({"connectivity_type": "public"}), json!({})),
             ("warren_aws_nat_gateway", json!({}), json!({"allocation_id": true})),

@@ -7,13 +7,15 @@ pub enum Swept {
     Kind(&'static str),
     /// With the object that they are part of.
     With(&'static str),
+    /// It exists only in the state.
+    Nothing,
     /// Not at all, for this reason.
     Never(&'static str),
 }
 
 /// The types of the provider that create objects in an account.
 const TYPES: &[(&str, Swept)] = &[
-    ("warren_address_plan", Swept::Never("exists only in the state")),
+    ("warren_address_plan", Swept::Nothing),
     ("warren_aws_ecr_repository", Swept::Kind("ECR repository")),
     ("warren_aws_elastic_ip", Swept::Kind("elastic IP")),
     ("warren_aws_flow_log", Swept::Kind("flow log")),
