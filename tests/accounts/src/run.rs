@@ -57,6 +57,8 @@ impl Run {
         let mut problems: Vec<String> = outcome.err().map(|error| format!("{error:#}")).into_iter().collect();
         if applied {
             report("destroying everything");
+            // Someone who pressed Ctrl-C twice did not mean this.
+            interrupts.forget().await;
             let destroy = terraform.run(&["destroy", "-json", "-auto-approve"], interrupts, report).await;
             let destroyed = destroy.and_then(|ran| ran.success("destroy").map(drop));
             problems.extend(destroyed.err().map(|error| format!("{error:#}")));

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -36,6 +37,11 @@ impl Interrupts {
             ctrl_c: signal(SignalKind::interrupt())?,
             terminated: signal(SignalKind::terminate())?,
         })
+    }
+
+    /// Forgets those that have arrived: what follows must not be stopped by them.
+    pub(crate) async fn forget(&mut self) {
+        while tokio::time::timeout(Duration::ZERO, self.next()).await.is_ok() {}
     }
 
     async fn next(&mut self) {

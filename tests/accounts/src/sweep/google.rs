@@ -7,7 +7,7 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::rest::Rest;
+use super::rest::{Refused, Rest};
 use super::{Found, Place};
 use crate::fabric::Fabric;
 
@@ -68,6 +68,10 @@ impl Api {
         }
     }
 
+    fn is_optional(self) -> bool {
+        matches!(self, Api::Secrets | Api::Iam)
+    }
+
     fn version(self) -> &'static str {
         match self {
             Api::Compute => "/compute/v1/",
@@ -124,7 +128,13 @@ impl Project {
         let url = self.url(api, &format!("projects/{}/{path}", self.project));
         let (mut objects, mut page) = (Vec::new(), String::new());
         loop {
-            let answer = self.get(&format!("{url}{page}")).await?;
+            let answer = match self.get(&format!("{url}{page}")).await {
+                // Nothing that examples of runs create is there, so a project need not use it.
+                Err(error) if api.is_optional() && error.downcast_ref().is_some_and(is_disabled) => {
+                    return Ok(Vec::new());
+                }
+                answer => answer?,
+            };
             match &answer[if path.starts_with("aggregated/") { "items" } else { member }] {
                 Value::Array(list) => objects.extend(list.iter().cloned()),
                 Value::Object(places) => {
@@ -211,6 +221,18 @@ impl Project {
     }
 }
 
+/// Whether an API refused a call because the project does not use it.
+///
+/// The reason is in one of two lists (terraform-google-modules/cloud-foundation-training #17,
+/// GoogleCloudPlatform/core-solution-services #7).
+fn is_disabled(refused: &Refused) -> bool {
+    let reasons = [("errors", "accessNotConfigured"), ("details", "SERVICE_DISABLED")];
+    reasons.iter().any(|(list, reason)| {
+        let entries = refused.answer["error"][list].as_array();
+        entries.into_iter().flatten().any(|entry| entry["reason"] == *reason)
+    })
+}
+
 /// The run that an object belongs to.
 fn fabric(object: &Value) -> Option<Fabric> {
     if let Some(label) = object["labels"]["warren-fabric"].as_str() {
@@ -241,6 +263,16 @@ mod tests {
         ] {
             assert_eq!(fabric(&object), None, "{object}");
         }
+    }
+
+    #[test]
+    fn an_api_that_the_project_does_not_use_holds_nothing() {
+        let compute = json!({"error": {"code": 403, "errors": [{"reason": "accessNotConfigured"}]}});
+        let other = json!({"error": {"code": 403, "details": [{"reason": "SERVICE_DISABLED"}]}});
+        let is_disabled = |answer: &Value| is_disabled(&Refused::of(answer.clone()));
+        assert!(is_disabled(&compute) && is_disabled(&other));
+        let denied = json!({"error": {"code": 403, "errors": [{"reason": "forbidden"}], "details": [{"reason": "IAM_PERMISSION_DENIED"}]}});
+        assert!(!is_disabled(&denied) && !is_disabled(&Value::Null));
     }
 
     #[test]

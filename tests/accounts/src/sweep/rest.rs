@@ -1,11 +1,40 @@
 //! Calls of REST APIs whose objects are swept by path.
 
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, StatusCode};
 use serde_json::Value;
+
+/// An answer that is an error.
+#[derive(Debug)]
+pub(super) struct Refused {
+    call: String,
+    status: StatusCode,
+    /// The body, if it is JSON.
+    pub(super) answer: Value,
+}
+
+#[cfg(test)]
+impl Refused {
+    /// A refusal with this body.
+    pub(super) fn of(answer: Value) -> Refused {
+        Refused { call: "GET /".to_owned(), status: StatusCode::FORBIDDEN, answer }
+    }
+}
+
+impl fmt::Display for Refused {
+    /// With Google's message, or RunPod's title and detail.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts = [&self.answer["error"]["message"], &self.answer["title"], &self.answer["detail"]];
+        let texts: Vec<&str> = texts.into_iter().filter_map(Value::as_str).collect();
+        write!(f, "{}: {} {}", self.call, self.status.as_u16(), texts.join(": "))
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// How often a read that was throttled or lost is repeated. The rounds of a sweep repeat the deletes.
 const ATTEMPTS: u32 = 6;
@@ -30,8 +59,8 @@ impl Rest {
         loop {
             let error = match self.once(Method::GET, url, headers, None).await {
                 Ok((status, answer)) if status.is_success() => return Ok(answer),
-                Ok((status, answer)) if !repeats(status) => return Err(refused("GET", url, status, &answer)),
-                Ok((status, answer)) => refused("GET", url, status, &answer),
+                Ok((status, answer)) if !repeats(status) => return Err(refused("GET", url, status, answer)),
+                Ok((status, answer)) => refused("GET", url, status, answer),
                 Err(error) => error,
             };
             if attempt == ATTEMPTS {
@@ -59,7 +88,7 @@ impl Rest {
         if status.is_success() || (deletes && status == StatusCode::NOT_FOUND) {
             return Ok(());
         }
-        Err(refused(method.as_str(), url, status, &answer))
+        Err(refused(method.as_str(), url, status, answer))
     }
 
     async fn once(
@@ -87,9 +116,6 @@ fn repeats(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()
 }
 
-/// The error in an answer: Google's message, or RunPod's title and detail.
-fn refused(method: &str, url: &str, status: StatusCode, answer: &Value) -> anyhow::Error {
-    let texts = [&answer["error"]["message"], &answer["title"], &answer["detail"]];
-    let texts: Vec<&str> = texts.into_iter().filter_map(Value::as_str).collect();
-    anyhow::anyhow!("{method} {url}: {} {}", status.as_u16(), texts.join(": "))
+fn refused(method: &str, url: &str, status: StatusCode, answer: Value) -> anyhow::Error {
+    Refused { call: format!("{method} {url}"), status, answer }.into()
 }
