@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "a task prints its progress")]
 
+mod accounts;
 mod bench;
 mod build;
 mod demo;
@@ -49,6 +50,15 @@ enum Task {
     Test {
         /// Run only tests whose name contains this text
         filter: Option<String>,
+    },
+    /// Run examples on real accounts, and sweep what they left; only with WARREN_ACC=1
+    ///
+    /// Costs money. `cargo xtask accounts show` prints what the examples create and cost, from a plan on emulated clouds.
+    #[command(disable_help_flag = true)]
+    Accounts {
+        /// `show`, `run`, or `sweep`, and its arguments; `cargo xtask accounts --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
     },
     /// Measure against peers in the same run
     Bench {
@@ -110,6 +120,7 @@ fn main() -> ExitCode {
         Task::Demo => demo::run(),
         Task::Promises { examples } => promises::run(&examples),
         Task::Test { filter } => suite::run(filter.as_deref()),
+        Task::Accounts { rest } => accounts::run(&rest),
         Task::Bench { what, record, rest } => bench::run(what, record, &rest),
         Task::Prose { paths } => prose::run(&paths),
         Task::Site => site::run(),
