@@ -71,7 +71,7 @@ module "training" {
   name  = "training"
   pods  = var.pods
   image = var.image
-  gpu   = { id = "NVIDIA GeForce RTX 4090" }
+  gpu   = { ids = ["NVIDIA GeForce RTX 4090", "NVIDIA A100 80GB PCIe"] } # in order of preference
 
   environment   = { MODE = "train" }
   agent         = { direct = true }

@@ -21,9 +21,10 @@ variable "args" {
 }
 
 variable "gpu" {
-  description = "GPU type and number of GPUs per pod."
+  description = "GPU type (`id`), or several in order of preference (`ids`), and number of GPUs per pod."
   type = object({
-    id    = string
+    id    = optional(string)
+    ids   = optional(list(string))
     count = optional(number, 1)
   })
 }
@@ -35,8 +36,8 @@ variable "cloud" {
 }
 
 variable "data_center_ids" {
-  description = "IDs of the data centers where the pods may run. Pods with a volume run in the data center of the volume."
-  type        = set(string)
+  description = "IDs of the data centers where the pods may run, in order of preference. Pods with a volume run in the data center of the volume."
+  type        = list(string)
   default     = null
 }
 

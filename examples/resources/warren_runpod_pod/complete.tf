@@ -88,15 +88,17 @@ resource "warren_runpod_pod" "train" {
   }
 }
 
-# A GPU pod with a volume on its machine and a minimum CUDA version.
+# A GPU pod with a volume on its machine and a minimum CUDA version, on the first GPU type and data center with stock.
 resource "warren_runpod_pod" "evaluate" {
   name  = "acme-evaluate"
   image = "ghcr.io/acme/evaluate:1"
 
   gpu = {
-    id               = "NVIDIA GeForce RTX 4090"
+    ids              = ["NVIDIA GeForce RTX 4090", "NVIDIA A100 80GB PCIe"]
     min_cuda_version = "12.4"
   }
+
+  data_center_ids = ["US-KS-2", "EU-RO-1"]
 
   persistent_volume = {
     size = 20

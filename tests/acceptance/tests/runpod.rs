@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
@@ -251,10 +252,10 @@ fn the_example_keeps_secrets_out_of_everything_that_is_written() -> Result<()> {
     }
     assert_eq!(terraform.plan(&["-detailed-exitcode"])?.code, 0, "a new token each run is no change");
 
-    // A new token, and a new password: no pod is made anew.
+    // A new token, stored in place, and a new password: no pod is made anew.
     let rotate = ["-var", "token_version=2", "-var", "registry_version=2"];
     let rotated = terraform.apply(&rotate)?.success()?;
-    ensure!(flat(&rotated.stdout).contains("2 added, 2 changed, 2 destroyed"), "{}", rotated.stdout);
+    ensure!(flat(&rotated.stdout).contains("1 added, 3 changed, 1 destroyed"), "{}", rotated.stdout);
     outputs.push(rotated.output());
     assert_eq!(stage.cloud.pods().keys().collect::<Vec<_>>(), pods.keys().collect::<Vec<_>>());
     let another = stage.cloud.secrets()["training-token"].clone();
@@ -297,6 +298,336 @@ fn an_expired_registry_credential_is_told() -> Result<()> {
     );
     stage.terraform.destroy(&[])?.success()?;
     stage.nothing_left()
+}
+
+const CANDIDATES: &str = r#"
+variable "gpus" { default = ["NVIDIA H100 80GB HBM3", "NVIDIA A100 80GB PCIe"] }
+variable "data_centers" { default = ["US-KS-2", "EU-RO-1"] }
+
+resource "warren_runpod_pod" "worker" {
+  name              = "worker"
+  image             = "acme/train:1"
+  gpu               = { ids = var.gpus, count = 2 }
+  data_center_ids   = var.data_centers
+  global_networking = true
+}
+
+output "id" { value = warren_runpod_pod.worker.id }
+output "got" {
+  value = [warren_runpod_pod.worker.gpu.id, warren_runpod_pod.worker.data_center_id, warren_runpod_pod.worker.cost,
+    warren_runpod_pod.worker.internal_dns]
+}
+"#;
+
+#[test]
+fn gpu_types_and_data_centers_are_tried_in_order() -> Result<()> {
+    let stage = RunPodStage::with(RunPodConfig::realistic(), CANDIDATES)?;
+    let (terraform, cloud) = (&stage.terraform, &stage.cloud);
+    cloud.configure(|config| {
+        config.forbidden.insert("NVIDIA H100 80GB HBM3".to_owned());
+        config.no_capacity = (500, "create pod: There are no instances currently available".to_owned());
+    });
+    terraform.apply(&[])?.success()?;
+    let calls = || cloud.front().calls_of("createPod").len();
+    assert_eq!(calls(), 4, "two types in two data centers, the last of which has one");
+    let first = id(&stage)?;
+    let got = |stage: &RunPodStage| -> Result<_> { Ok(stage.terraform.outputs()?["got"]["value"].clone()) };
+    let name = format!("{first}.runpod.internal");
+    assert_eq!(got(&stage)?, json!(["NVIDIA A100 80GB PCIe", "EU-RO-1", 2.78, name]));
+    assert_eq!(terraform.plan(&["-detailed-exitcode"])?.code, 0);
+
+    // Another order, or a better type with stock, moves no pod.
+    cloud.configure(|config| config.forbidden.clear());
+    let reordered = ["-var", r#"gpus=["NVIDIA A100 80GB PCIe", "NVIDIA L4"]"#];
+    let changed = terraform.apply(&reordered)?.success()?;
+    ensure!(flat(&changed.stdout).contains("0 added, 1 changed, 0 destroyed"), "{}", changed.stdout);
+    assert_eq!((id(&stage)?, calls()), (first.clone(), 4));
+
+    // A type that is no longer wanted does. A stopped pod costs nothing.
+    let other = ["-var", r#"gpus=["NVIDIA H100 80GB HBM3"]"#];
+    let plan = terraform.plan(&other)?.success()?;
+    ensure!(flat(&plan.stdout).contains("1 to add, 0 to change, 1 to destroy"), "{}", plan.stdout);
+    terraform.apply(&other)?.success()?;
+    assert_eq!(got(&stage)?[1], json!("US-KS-2"));
+    terraform.destroy(&[])?.success()?;
+
+    // All are refused, and each is told.
+    cloud.configure(|config| {
+        config.forbidden.insert("NVIDIA H100 80GB HBM3".to_owned());
+        config.sold_out.insert("NVIDIA A100 80GB PCIe".to_owned());
+    });
+    let told = flat(&terraform.apply(&[])?.failure()?.output());
+    for part in [
+        "none of the 4 candidates was accepted",
+        "NVIDIA H100 80GB HBM3 in US-KS-2: access denied",
+        "NVIDIA A100 80GB PCIe in EU-RO-1: create pod: There are no instances currently available",
+        "more GPU types in `gpu.ids`",
+    ] {
+        ensure!(told.contains(part), "{part} is not in: {told}");
+    }
+    stage.nothing_left()
+}
+
+#[test]
+fn a_lost_candidate_is_adopted_and_no_second_pod_is_rented() -> Result<()> {
+    let stage = RunPodStage::with(RunPodConfig::realistic(), CANDIDATES)?;
+    let front = stage.cloud.front();
+    front.inject(
+        Fault::error(400, "Bad Request", "There are no instances currently available").on("createPod"),
+    );
+    front.inject(Fault::cut_after().on("createPod").skip(1));
+    stage.terraform.apply(&[])?.success()?;
+    assert_eq!(stage.cloud.pods().len(), 1, "{:?}", stage.cloud.pods());
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+const CPU: &str = r#"
+variable "disk" { default = null }
+
+resource "warren_runpod_pod" "prepare" {
+  name  = "prepare"
+  image = "acme/prepare:1"
+  cpu   = { id = "cpu3c", vcpu_count = 2 }
+  disk  = var.disk
+}
+"#;
+
+#[test]
+fn a_container_disk_that_the_cpu_flavor_does_not_allow_fails_the_plan() -> Result<()> {
+    let stage = RunPodStage::with(RunPodConfig::default(), CPU)?;
+    let told = flat(&stage.terraform.plan(&["-var", "disk=21"])?.failure()?.output());
+    ensure!(
+        told.contains("RunPod allows at most 20 GB of container disk for `cpu3c` with 2 vCPUs"),
+        "{told}"
+    );
+    assert!(stage.cloud.front().calls_of("createPod").is_empty());
+    stage.terraform.apply(&[])?.success()?;
+    let disks: Vec<_> = stage.cloud.pods().into_values().map(|pod| pod["disk"].clone()).collect();
+    assert_eq!(disks, [json!(20)], "the default is lowered to what the flavor allows");
+    assert_eq!(stage.terraform.plan(&["-detailed-exitcode"])?.code, 0);
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+const CATALOG: &str = r#"
+data "warren_runpod_gpu_types" "large" {
+  min_memory = 80
+  gpu_count  = 2
+}
+
+resource "warren_runpod_pod" "worker" {
+  name  = "worker"
+  image = "acme/train:1"
+  gpu   = { ids = data.warren_runpod_gpu_types.large.ids, count = 2 }
+}
+
+output "gpus" { value = data.warren_runpod_gpu_types.large.gpu_types }
+output "id" { value = warren_runpod_pod.worker.id }
+"#;
+
+#[test]
+fn gpu_types_come_from_the_catalog_cheapest_first() -> Result<()> {
+    let stage = RunPodStage::with(RunPodConfig::default(), CATALOG)?;
+    let (terraform, cloud) = (&stage.terraform, &stage.cloud);
+    cloud.front().inject(Fault::throttle().on("listGpuTypes"));
+    terraform.apply(&[])?.success()?;
+    let gpus = terraform.outputs()?["gpus"]["value"].clone();
+    let of = |at: usize| {
+        (gpus[at]["name"].clone(), gpus[at]["price"].clone(), gpus[at]["data_center_ids"].clone())
+    };
+    assert_eq!(of(0), (json!("A100 PCIe"), json!(1.39), json!(["EU-RO-1"])));
+    assert_eq!(of(1), (json!("H100 SXM"), json!(2.69), json!(["US-KS-2"])));
+    assert_eq!(cloud.pods()[&id(&stage)?]["gpu"]["id"], "NVIDIA A100 80GB PCIe");
+    assert_eq!(terraform.plan(&["-detailed-exitcode"])?.code, 0);
+    terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+const SECRET: &str = r#"
+variable "value" {
+  type      = string
+  ephemeral = true
+  default   = "first-value-of-the-secret"
+}
+variable "version_of_value" { default = 1 }
+variable "description" { default = "of the pods" }
+
+resource "warren_runpod_secret" "token" {
+  name             = "token"
+  description      = var.description
+  value_wo         = var.value
+  value_wo_version = var.version_of_value
+}
+
+output "id" { value = warren_runpod_secret.token.id }
+"#;
+
+#[test]
+fn a_secret_is_rotated_in_place_over_rest() -> Result<()> {
+    let stage = RunPodStage::with(RunPodConfig::default(), SECRET)?;
+    let (terraform, cloud) = (&stage.terraform, &stage.cloud);
+    terraform.apply(&[])?.success()?;
+    let first = id(&stage)?;
+    assert_eq!(cloud.front().calls_of("updateSecret").len(), 0, "the create call has stored the value");
+
+    // A new description leaves the value as it is; a new version stores it.
+    let described = ["-var", "description=another", "-var", "value=second-value-of-the-secret"];
+    let changed = terraform.apply(&described)?.success()?;
+    ensure!(flat(&changed.stdout).contains("0 added, 1 changed, 0 destroyed"), "{}", changed.stdout);
+    assert_eq!(cloud.secrets()["token"], "first-value-of-the-secret");
+    let rotated = [&described[..], &["-var", "version_of_value=2"]].concat();
+    cloud.front().inject(Fault::cut_after().on("updateSecret"));
+    terraform.apply(&rotated)?.success()?;
+    assert_eq!((cloud.secrets()["token"].as_str(), id(&stage)?), ("second-value-of-the-secret", first));
+    assert_eq!(terraform.plan(&[&rotated[..], &["-detailed-exitcode"]].concat())?.code, 0);
+    let state = std::fs::read_to_string(terraform.folder().join("terraform.tfstate"))?;
+    ensure!(!state.contains("value-of-the-secret"), "the state contains a value: {state}");
+    terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
+fn a_secret_of_the_graphql_api_stays_the_same_object() -> Result<()> {
+    let stage = RunPodStage::with(RunPodConfig::default(), SECRET)?;
+    let (terraform, cloud) = (&stage.terraform, &stage.cloud);
+    terraform.apply(&[])?.success()?;
+    let before = id(&stage)?;
+    assert!(cloud.renumber("token"));
+    assert_eq!(terraform.plan(&["-detailed-exitcode"])?.code, 0, "it is found by its name and marker");
+    terraform
+        .apply(&["-var", "version_of_value=2", "-var", "value=second-value-of-the-secret"])?
+        .success()?;
+    assert_eq!(cloud.secrets()["token"], "second-value-of-the-secret");
+    assert_ne!(id(&stage)?, before, "the state has the ID that the API shows");
+    assert!(cloud.renumber("token"));
+    terraform.destroy(&["-refresh=false"])?.success()?;
+    stage.nothing_left()
+}
+
+const DELEGATION: &str = r#"
+resource "warren_runpod_ecr_delegation" "train" {
+  name           = "train"
+  repository_arn = "arn:aws:ecr:us-east-2:111122223333:repository/acme/train"
+}
+
+output "id" { value = warren_runpod_ecr_delegation.train.id }
+output "registry" { value = warren_runpod_ecr_delegation.train.registry }
+"#;
+
+#[test]
+fn an_ecr_delegation_is_registered_found_again_and_revoked() -> Result<()> {
+    let stage = RunPodStage::with(RunPodConfig::default(), DELEGATION)?;
+    let (terraform, cloud) = (&stage.terraform, &stage.cloud);
+    cloud.configure(|config| {
+        config
+            .closed_repositories
+            .insert("arn:aws:ecr:us-east-2:111122223333:repository/acme/train".to_owned());
+    });
+    let told = flat(&terraform.apply(&[])?.failure()?.output());
+    ensure!(told.contains("does not grant access to Runpod"), "{told}");
+    ensure!(told.contains("repository's policy"), "{told}");
+    cloud.configure(|config| config.closed_repositories.clear());
+
+    cloud.front().inject(Fault::cut_after().on("createDelegation"));
+    terraform.apply(&[])?.success()?;
+    assert_eq!(cloud.delegations().len(), 1, "the lost one is adopted");
+    assert_eq!(terraform.outputs()?["registry"]["value"], "111122223333.dkr.ecr.us-east-2.amazonaws.com");
+    assert_eq!(terraform.plan(&["-detailed-exitcode"])?.code, 0);
+    let delegation = id(&stage)?;
+    std::fs::remove_file(terraform.folder().join("terraform.tfstate"))?;
+    terraform.import("warren_runpod_ecr_delegation.train", &delegation)?.success()?;
+    let plan = terraform.plan(&["-detailed-exitcode"])?;
+    ensure!(plan.code != 1 && !plan.stdout.contains("must be replaced"), "{}", plan.output());
+    terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+const CLUSTER: &str = r#"
+variable "name" { default = "train" }
+variable "disk" { default = 80 }
+
+resource "warren_runpod_cluster" "train" {
+  name            = var.name
+  type            = "TRAINING"
+  pod_count       = 2
+  image           = "acme/train:1"
+  disk            = var.disk
+  gpu             = { ids = ["NVIDIA A100 80GB PCIe", "NVIDIA H100 80GB HBM3"], count = 8 }
+  data_center_ids = ["US-KS-2"]
+  env             = { MODE = "train" }
+}
+
+output "id" { value = warren_runpod_cluster.train.id }
+output "got" {
+  value = [warren_runpod_cluster.train.gpu.id, warren_runpod_cluster.train.network_cidr,
+    warren_runpod_cluster.train.pods[*].rank, warren_runpod_cluster.train.cost]
+}
+"#;
+
+#[test]
+fn a_cluster_is_built_renamed_replaced_and_taken_down() -> Result<()> {
+    let stage = RunPodStage::with(RunPodConfig::realistic(), CLUSTER)?;
+    let (terraform, cloud) = (&stage.terraform, &stage.cloud);
+    cloud.front().inject(Fault::cut_after().on("createCluster").skip(1));
+    terraform.apply(&[])?.success()?;
+    let first = id(&stage)?;
+    assert_eq!(cloud.clusters().len(), 1, "the lost one is adopted");
+    let cluster = cloud.clusters()[&first].clone();
+    assert_eq!(cluster["pods"], json!({"total": 2, "byStatus": {"RUNNING": 2}}));
+    let got = terraform.outputs()?["got"]["value"].clone();
+    assert_eq!(got, json!(["NVIDIA H100 80GB HBM3", "10.65.0.0/16", [0, 1], 43.04]));
+    assert_eq!(terraform.plan(&["-detailed-exitcode"])?.code, 0);
+
+    let renamed = terraform.apply(&["-var", "name=other"])?.success()?;
+    ensure!(flat(&renamed.stdout).contains("0 added, 1 changed, 0 destroyed"), "{}", renamed.stdout);
+    assert_eq!(cloud.clusters()[&first]["name"], "other [warren:acceptance/tests]");
+    let replaced = terraform.apply(&["-var", "name=other", "-var", "disk=90"])?.success()?;
+    ensure!(flat(&replaced.stdout).contains("1 added, 0 changed, 1 destroyed"), "{}", replaced.stdout);
+
+    // Gone at RunPod: drift.
+    let second = id(&stage)?;
+    assert_ne!(first, second);
+    for pod in cloud.pods().keys() {
+        assert!(cloud.bring(pod, "ERROR"));
+    }
+    terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
+fn a_cluster_whose_pods_cannot_start_is_told() -> Result<()> {
+    let stage = RunPodStage::with(RunPodConfig { polls: u32::MAX / 4, ..RunPodConfig::default() }, CLUSTER)?;
+    let cloud = &stage.cloud;
+    let told = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while cloud.pods().len() < 2 {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            cloud.pods().keys().for_each(|pod| assert!(cloud.bring(pod, "ERROR")));
+        });
+        stage.terraform.apply(&[])?.failure()
+    })?;
+    let told = flat(&told.output());
+    ensure!(told.contains("Pods of the cluster do not run") && told.contains("2 ERROR"), "{told}");
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+/// Every call of a cluster, a delegation and a secret.
+#[test]
+fn a_provider_killed_at_any_call_leaves_no_cluster_behind() -> Result<()> {
+    let all = [
+        CLUSTER,
+        &DELEGATION.replace("output \"id\"", "output \"delegation\""),
+        &SECRET.replace("output \"id\"", "output \"secret\""),
+    ]
+    .concat();
+    let stage = || RunPodStage::with(RunPodConfig::default(), &all);
+    let report = kill_points(stage, KillCalls::every(4), &mut |line| println!("{line}"))?;
+    println!("{report}");
+    ensure!(report.survived >= 6, "{report}");
+    Ok(())
 }
 
 /// A sample of the kill points; `cargo xtask kill --example gpu-pods` tries them all.

@@ -57,8 +57,6 @@ pub enum Service {
     Accounts,
     Perimeters,
     RunPod,
-    /// RunPod's GraphQL API.
-    GraphQl,
 }
 
 /// What a client should make of an answer.

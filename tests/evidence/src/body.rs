@@ -43,7 +43,6 @@ impl Answer {
                 json!({"error": {"code": self.status, "message": message, "status": code}}).to_string()
             }
             Service::RunPod => json!({"title": code, "status": self.status, "detail": message}).to_string(),
-            Service::GraphQl => json!({"errors": [{"message": message}], "data": null}).to_string(),
         }
     }
 

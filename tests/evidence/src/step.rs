@@ -121,7 +121,7 @@ fn scope(service: Service) -> &'static str {
         Service::Ssm => "ssm",
         Service::Route53 => "route53",
         Service::Resolver => "route53resolver",
-        Service::RunPod | Service::GraphQl => "runpod",
+        Service::RunPod => "runpod",
         _ => "google",
     }
 }

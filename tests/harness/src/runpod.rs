@@ -2,13 +2,13 @@
 //!
 //! It is held to the schema that RunPod publishes for its REST API v2: every request *and every answer of its own* is
 //! checked against it. What the schema does not say, the rules do; they are written from RunPod's documentation, not
-//! from trials against it. Secrets go over GraphQL and are not covered by the schema.
+//! from trials against it.
 //!
 //! ```no_run
 //! use warren_harness::{RunPod, RunPodConfig};
 //!
 //! let runpod = RunPod::start(RunPodConfig::default())?;
-//! let endpoint = runpod.endpoint(); // REST is at "{endpoint}/v2", GraphQL at "{endpoint}/graphql"
+//! let endpoint = runpod.endpoint(); // REST is at "{endpoint}/v2"
 //! // ... create and destroy pods with the key "rpa_DOUBLE" ...
 //! assert!(runpod.left().is_empty(), "{:?}", runpod.left());
 //! runpod.front().assert_valid();
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Calls, faults and kill points are those of every emulated cloud, see [`Front`]. Actions are the operations' ids, such
-//! as `createPod`, and `secretCreate`, `secretDelete`, `listSecrets`.
+//! as `createPod`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -27,15 +27,18 @@ use serde_json::Value;
 
 use crate::front::{Front, Hosted};
 
+mod catalog;
+mod clusters;
 mod config;
 mod error;
-mod graphql;
 mod pods;
+mod registries;
 pub mod schema;
+mod secrets;
 mod service;
 mod world;
 
-pub use config::RunPodConfig;
+pub use config::{GpuType, RunPodConfig};
 
 use service::Service;
 use world::World;
@@ -104,6 +107,30 @@ impl RunPod {
     pub fn secrets(&self) -> BTreeMap<String, String> {
         let world = self.service.world();
         world.secrets.values().map(|secret| (secret.name.clone(), secret.value.clone())).collect()
+    }
+
+    /// All ECR delegations as the API shows them, by id.
+    pub fn delegations(&self) -> BTreeMap<String, Value> {
+        self.service.world().delegations.clone()
+    }
+
+    /// All clusters as the API shows them, by id.
+    pub fn clusters(&self) -> BTreeMap<String, Value> {
+        let mut world = self.service.world();
+        let ids: Vec<String> = world.clusters.keys().cloned().collect();
+        ids.into_iter().filter_map(|id| Some((id.clone(), world.get_cluster(&id).ok()?))).collect()
+    }
+
+    /// Gives a secret another id, as an API that counts them differently. Returns whether there is such a secret.
+    pub fn renumber(&self, secret: &str) -> bool {
+        let mut world = self.service.world();
+        let Some(old) =
+            world.secrets.iter().find(|(_, found)| found.name == secret).map(|(id, _)| id.clone())
+        else {
+            return false;
+        };
+        let new = world.id("renumbered");
+        world.secrets.remove(&old).map(|found| world.secrets.insert(new, found)).is_some()
     }
 
     /// What the program of a pod finds in its environment: references to secrets are filled in.

@@ -89,7 +89,9 @@ fn requests_that_the_schema_refuses_are_refused() {
         violations.iter().map(|violation| violation.sequence).collect();
     assert_eq!(calls.len(), 13);
     assert!(runpod.left().is_empty());
-    assert_eq!(call(&runpod, "GET", "/v2/templates", Value::Null).0, 404, "not in the document");
+    for unknown in ["/v2/templates", "/graphql"] {
+        assert_eq!(call(&runpod, "GET", unknown, Value::Null).0, 404, "not in the document");
+    }
 }
 
 #[test]
@@ -166,38 +168,146 @@ fn what_uses_each_other_is_kept() {
 }
 
 #[test]
-fn secrets_are_made_over_graphql_and_filled_in() {
+fn secrets_are_made_rotated_and_filled_in() {
     let runpod = start();
-    let ask = |query: &str, variables: Value| {
-        call(&runpod, "POST", "/graphql", json!({"query": query, "variables": variables}))
-    };
-    let create = "mutation C($input: SecretCreateInput!) { secretCreate(input: $input) { id name } }";
-    let (status, made) = ask(create, json!({"input": {"name": "token", "value": "hunter2"}}));
-    assert_eq!(status, 200, "{made}");
-    let (_, twice) = ask(create, json!({"input": {"name": "token", "value": "hunter3"}}));
-    assert!(twice["errors"][0]["message"].as_str().unwrap().contains("already exists"), "{twice}");
-    let (_, list) = ask("query { myself { secrets { id name description } } }", json!({}));
-    assert!(
-        list["data"]["myself"]["secrets"].to_string().contains("token")
-            && !list.to_string().contains("hunter2")
-    );
+    let token = json!({"name": "token", "value": "hunter2", "description": "of the pods"});
+    let id = made(&runpod, "/v2/account/secrets", token.clone());
+    let (status, twice) = call(&runpod, "POST", "/v2/account/secrets", token);
+    assert_eq!((status, &twice["detail"]), (409, &json!("A secret with this name already exists.")));
+    let reserved = json!({"name": "RunPod_x", "value": "x"});
+    assert_eq!(call(&runpod, "POST", "/v2/account/secrets", reserved).0, 400);
+    for (name, found) in [("", 1), ("?name=TOKEN", 1), ("?name=other", 0)] {
+        let (_, list) = call(&runpod, "GET", &format!("/v2/account/secrets{name}"), Value::Null);
+        assert_eq!(list["secrets"].as_array().unwrap().len(), found, "{name}: {list}");
+        assert!(!list.to_string().contains("hunter2"));
+    }
 
     let mut body = pod();
     body["env"] = json!({"TOKEN": "{{ RUNPOD_SECRET_token }}", "OTHER": "{{ RUNPOD_SECRET_none }}"});
-    let id = self::made(&runpod, "/v2/pods", body);
-    let environment = runpod.environment(&id).unwrap();
+    let pod = made(&runpod, "/v2/pods", body);
+    let path = format!("/v2/account/secrets/{id}");
+    assert_eq!(runpod.environment(&pod).unwrap()["TOKEN"], "hunter2");
+    assert_eq!(call(&runpod, "PATCH", &path, json!({"value": "hunter3"})).0, 200);
+    let (_, found) = call(&runpod, "PATCH", &path, json!({"description": ""}));
+    assert_eq!(found["description"], Value::Null);
+    let environment = runpod.environment(&pod).unwrap();
     assert_eq!(
         (environment["TOKEN"].as_str(), environment["OTHER"].as_str()),
-        ("hunter2", "{{ RUNPOD_SECRET_none }}")
+        ("hunter3", "{{ RUNPOD_SECRET_none }}")
     );
-
-    let id = made["data"]["secretCreate"]["id"].clone();
-    let delete = "mutation D($id: ID!) { secretDelete(id: $id) }";
-    assert_eq!(ask(delete, json!({"id": id})).1["data"]["secretDelete"], true);
+    assert!(runpod.renumber("token"));
+    assert_eq!(call(&runpod, "GET", &path, Value::Null).0, 404);
+    let (_, list) = call(&runpod, "GET", "/v2/account/secrets", Value::Null);
+    let path = format!("/v2/account/secrets/{}", list["secrets"][0]["id"].as_str().unwrap());
+    assert_eq!(call(&runpod, "DELETE", &path, Value::Null).0, 204, "although a pod references it");
     assert!(runpod.secrets().is_empty());
-    let (_, wrong) = ask(create, json!({"input": {"name": "token", "secret": "x"}}));
-    assert!(!wrong["errors"].is_null(), "{wrong}");
-    assert_eq!(runpod.front().violations().len(), 1);
+    runpod.front().assert_valid();
+    for wrong in
+        [json!({"name": "1token", "value": "x"}), json!({"name": "t", "value": ""}), json!({"name": "t"})]
+    {
+        assert_eq!(call(&runpod, "POST", "/v2/account/secrets", wrong.clone()).0, 422, "{wrong}");
+    }
+    assert_eq!(call(&runpod, "PATCH", &path, json!({})).0, 422, "a change changes something");
+}
+
+#[test]
+fn gpu_types_are_listed_with_prices_and_stock() {
+    let runpod = start();
+    let list = |query: &str| call(&runpod, "GET", &format!("/v2/catalog/gpus{query}"), Value::Null);
+    let (status, plain) = list("");
+    assert_eq!((status, plain["gpus"].as_array().unwrap().len()), (200, 3));
+    assert_eq!(plain["gpus"][1]["price"], json!({"secure": 0.44, "community": 0.31}));
+    assert!(plain["gpus"][1].get("availability").is_none(), "{plain}");
+    runpod.configure(|config| {
+        config.sold_out.insert("NVIDIA H100 80GB HBM3".to_owned());
+    });
+    let (_, stock) = list("?include=AVAILABILITY&product=POD");
+    let levels: Vec<&Value> =
+        stock["gpus"].as_array().unwrap().iter().map(|gpu| &gpu["availability"]).collect();
+    assert_eq!(levels, ["HIGH", "HIGH", "NONE"]);
+    assert_eq!(stock["gpus"][1]["dataCenters"][0]["id"], "EU-RO-1");
+    let (_, there) = list("?include=AVAILABILITY&product=POD,CLUSTER&countryCodes=US,FR");
+    assert_eq!(there["gpus"].as_array().unwrap().len(), 2, "the A100 is in Romania: {there}");
+    runpod.front().assert_valid();
+    assert_eq!((list("?product=POD").0, list("?include=AVAILABILITY").0), (400, 400));
+    for wrong in ["?include=PRICE", "?count=many", "?vram=24", "?minCudaVersion=x"] {
+        assert_eq!(list(wrong).0, 422, "{wrong}");
+    }
+}
+
+#[test]
+fn a_cluster_is_pods_of_one_shape_in_one_data_center() {
+    let runpod = start();
+    let body = json!({
+        "name": "train", "type": "TRAINING", "image": "acme/train:1", "env": {"A": "b"},
+        "compute": {"gpuTypeId": "NVIDIA H100 80GB HBM3", "gpuCountPerPod": 8, "podCount": 2},
+    });
+    let id = made(&runpod, "/v2/clusters", body.clone());
+    let path = format!("/v2/clusters/{id}");
+    let (_, cluster) = call(&runpod, "GET", &path, Value::Null);
+    assert_eq!(cluster["pods"], json!({"total": 2, "byStatus": {"RUNNING": 2}}));
+    assert_eq!(
+        (&cluster["dataCenterId"], &cluster["primary"]["status"]),
+        (&json!("US-KS-2"), &json!("RUNNING"))
+    );
+    assert_eq!(call(&runpod, "PATCH", &path, json!({"name": "other"})).1["name"], "other");
+    let (_, pods) = call(&runpod, "GET", &format!("{path}/pods"), Value::Null);
+    assert_eq!((&pods["pods"][1]["cluster"]["rank"], &pods["pods"][1]["cost"]), (&json!(1), &json!(21.52)));
+    let member = format!("/v2/pods/{}", pods["pods"][0]["id"].as_str().unwrap());
+    assert_eq!(call(&runpod, "DELETE", &member, Value::Null).0, 400, "it goes with its cluster");
+    let listed = |query: &str| call(&runpod, "GET", &format!("/v2/pods{query}"), Value::Null).1;
+    assert_eq!(listed("")["pods"], json!([]));
+    assert_eq!(listed("?includeClusterPods=true")["pods"].as_array().unwrap().len(), 2);
+    assert_eq!(call(&runpod, "DELETE", &path, Value::Null).0, 204);
+    assert!(runpod.left().is_empty(), "{:?}", runpod.left());
+    runpod.front().assert_valid();
+    let mut with_registry = body;
+    with_registry["registry"] = json!("reg1");
+    assert_eq!(call(&runpod, "POST", "/v2/clusters", with_registry).0, 422, "clusters take no registry");
+}
+
+#[test]
+fn an_ecr_delegation_is_registered_where_the_repository_admits_it() {
+    let runpod = start();
+    let arn = "arn:aws:ecr:us-east-2:111122223333:repository/acme/train";
+    let body = json!({"resource": arn, "name": "train"});
+    runpod.configure(|config| {
+        config.closed_repositories.insert(arn.to_owned());
+    });
+    assert_eq!(call(&runpod, "POST", "/v2/registries/delegations", body.clone()).0, 400);
+    runpod.configure(|config| config.closed_repositories.clear());
+    let id = made(&runpod, "/v2/registries/delegations", body);
+    let (_, list) = call(&runpod, "GET", "/v2/registries/delegations", Value::Null);
+    let found = &list["delegations"][0];
+    assert_eq!((&found["repository"], &found["awsUser"]), (&json!("acme/train"), &json!("111122223333")));
+    let path = format!("/v2/registries/delegations/{id}");
+    assert_eq!(call(&runpod, "DELETE", &path, Value::Null).0, 204);
+    assert_eq!(call(&runpod, "DELETE", &path, Value::Null).0, 404);
+    runpod.front().assert_valid();
+}
+
+#[test]
+fn machines_that_cannot_be_rented_are_refused_as_runpod_does() {
+    let runpod = start();
+    let refused = |body: Value| {
+        let (status, answer) = call(&runpod, "POST", "/v2/pods", body);
+        (status, answer["detail"].as_str().unwrap_or_default().to_owned())
+    };
+    let cpu = |flavor: &str, disk: u32| json!({"name": "a", "image": "b", "cpu": {"id": flavor, "vcpuCount": 2}, "disk": disk});
+    let limit = |most: u32| (400, format!("Container Disk must be less than or equal to {most}"));
+    assert_eq!(refused(cpu("cpu3c", 21)), limit(20));
+    assert_eq!(refused(cpu("cpu5c", 31)), limit(30));
+    made(&runpod, "/v2/pods", cpu("cpu5c", 30));
+    runpod.configure(|config| {
+        config.no_capacity = (500, "create pod: There are no instances currently available".to_owned());
+        config.sold_out.insert("NVIDIA GeForce RTX 4090".to_owned());
+        config.forbidden.insert("NVIDIA H100 80GB HBM3".to_owned());
+    });
+    assert_eq!(refused(pod()), (500, "create pod: There are no instances currently available".to_owned()));
+    let mut other = pod();
+    other["gpu"]["id"] = json!("NVIDIA H100 80GB HBM3");
+    assert_eq!(refused(other).0, 403);
+    runpod.front().assert_valid();
 }
 
 #[test]
@@ -205,11 +315,6 @@ fn keys_and_limits_are_told_as_runpod_does() {
     let runpod = start();
     let (status, _, answer) = raw(&runpod, "GET", "/v2/pods", "another", &Value::Null);
     assert_eq!((status, &answer["title"]), (401, &json!("Unauthorized")));
-    assert_eq!(
-        raw(&runpod, "POST", "/graphql", "another", &json!({"query": "query { myself { secrets { id } } }"}))
-            .0,
-        401
-    );
     runpod.front().inject(Fault::throttle().on("listPods"));
     let (status, head, answer) = raw(&runpod, "GET", "/v2/pods", "rpa_DOUBLE", &Value::Null);
     assert_eq!((status, &answer["status"]), (429, &json!(429)));

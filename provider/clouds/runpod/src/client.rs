@@ -1,4 +1,4 @@
-//! RunPod's REST and GraphQL APIs over one HTTP client.
+//! RunPod's REST API v2 over one HTTP client.
 //!
 //! After a throttled call (429), all calls of the process wait for the requested delay, because the limit applies to the
 //! account. Calls are safe to repeat, except creates and actions, whose callers first read what became of the object.
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, StatusCode, Url};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
 use warren_managed::retry::{self, Budget};
 
@@ -70,6 +70,20 @@ impl Client {
         self.call(Call { operation, method: &Method::GET, path, body: None, secrets: &[] }).await
     }
 
+    /// Sends a GET request with a query. Lists are separated by commas, as the API expects them.
+    pub(crate) async fn query(
+        &self,
+        operation: &'static str,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<Value, ApiError> {
+        let mut url = Url::parse(&format!("{}{path}", self.endpoint))
+            .map_err(|error| ApiError::unanswered(operation, error.to_string()))?;
+        url.query_pairs_mut().extend_pairs(query);
+        let query = url.query().unwrap_or_default().replace("%2C", ",");
+        self.get(operation, &format!("{path}?{query}")).await
+    }
+
     /// Sends a DELETE request.
     pub(crate) async fn delete(&self, operation: &'static str, path: &str) -> Result<(), ApiError> {
         let call = Call { operation, method: &Method::DELETE, path, body: None, secrets: &[] };
@@ -83,31 +97,6 @@ impl Client {
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Value, ApiError> {
         let harmless = *call.method != Method::POST;
         self.patient(harmless, || self.once(call)).await
-    }
-
-    /// Calls the GraphQL API and returns the field `root` of `data`.
-    ///
-    /// # Errors
-    /// The last response of RunPod is an error; GraphQL errors have status 200.
-    pub(crate) async fn graphql(
-        &self,
-        operation: &'static str,
-        root: &str,
-        query: &str,
-        variables: Value,
-        secrets: &[&str],
-    ) -> Result<Value, ApiError> {
-        let body = json!({"query": query, "variables": variables});
-        let call = Call { operation, method: &Method::POST, path: "/graphql", body: Some(&body), secrets };
-        let harmless = !query.starts_with("mutation");
-        let mut answer = self.patient(harmless, || self.once(call)).await?;
-        match answer["errors"][0]["message"].as_str() {
-            Some(message) => {
-                let message = self.redact(message, secrets);
-                Err(ApiError::answered(operation, 200, "GraphQL error", message))
-            }
-            None => Ok(answer["data"][root].take()),
-        }
     }
 
     /// Performs a call as the policy of retries ([`warren_managed::retry`]) says. `harmless` is whether it may be executed

@@ -10,7 +10,7 @@ pub struct RunPodConfig {
     /// preferred: a literal value or non-ephemeral variable ends up in plan files.
     #[attr(optional, sensitive)]
     pub api_key: Attr<Secret>,
-    /// Base URL of the REST (`/v2`) and GraphQL (`/graphql`) APIs. Defaults to `https://api.runpod.io`.
+    /// Base URL of the REST API, without `/v2`. Defaults to `https://api.runpod.io`.
     #[attr(optional)]
     pub endpoint_url: Attr<String>,
 }
@@ -18,5 +18,5 @@ pub struct RunPodConfig {
 /// The environment variable to read if the provider block sets no key.
 pub(crate) const KEY_VARIABLE: &str = "RUNPOD_API_KEY";
 
-/// The base URL of RunPod's APIs.
+/// The base URL of RunPod's API.
 pub(crate) const ENDPOINT: &str = "https://api.runpod.io";

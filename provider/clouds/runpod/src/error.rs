@@ -11,7 +11,7 @@ pub(crate) use warren_managed::{Failure, Remedy};
 pub struct ApiError {
     /// Such as `createPod`.
     pub(crate) operation: &'static str,
-    /// HTTP status: 0 without a response, 200 for a GraphQL error.
+    /// HTTP status: 0 without a response, 200 for a response that cannot be read.
     pub(crate) status: u16,
     /// Such as `Bad Request`.
     pub(crate) title: String,
@@ -33,11 +33,20 @@ const UNEXPECTED: &str = "Unexpected value";
 /// The title of a call without a value that it needs.
 const MISSING_VALUE: &str = "Missing value";
 
-/// Phrases in RunPod's messages about missing capacity. There is no error code for it, according to the documentation
-/// of `createPod`.
+/// Phrases in RunPod's messages about missing capacity. There is no error code for it, according to the description of
+/// `createPod`. REST v2 answers 400; messages with status 500 come from REST v1 and may be passed through.
 // prose: verbatim
-const NO_CAPACITY: [&str; 4] =
-    ["no longer any instances", "not enough free gpus", "no instances available", "capacity"];
+const NO_CAPACITY: [&str; 5] = [
+    "no longer any instances",
+    "no instances currently available",
+    "no instances available",
+    "not enough free gpus",
+    "does not have the resources to deploy",
+];
+
+/// What RunPod says about a container disk that a CPU flavor does not allow; REST v1 answers it with status 500.
+// prose: verbatim
+const DISK_LIMIT: &str = "container disk must be less than or equal to";
 
 /// A member of an answer that the API always sends.
 pub(crate) trait OrMissing<T> {
@@ -82,7 +91,20 @@ impl ApiError {
 
     /// Whether RunPod has no machine for the request.
     pub(crate) fn is_no_capacity(&self) -> bool {
-        self.status == 400 && self.says(&NO_CAPACITY)
+        matches!(self.status, 400 | 500..) && self.says(&NO_CAPACITY)
+            || self.status == 400 && self.says(&["capacity"])
+    }
+
+    /// Whether another GPU type or data center may succeed where this one was refused: by the description of `createPod`,
+    /// 400 is also missing capacity, and 403 a pool that the account cannot access.
+    pub(crate) fn is_refused_placement(&self) -> bool {
+        self.is_no_capacity()
+            || self.is_disk_limit()
+            || matches!(self.status, 400 | 403) && !self.is_conflict()
+    }
+
+    fn is_disk_limit(&self) -> bool {
+        self.says(&[DISK_LIMIT])
     }
 
     fn says(&self, words: &[&str]) -> bool {
@@ -100,21 +122,27 @@ impl ApiError {
                 "Update Warren, or change the object to a value that the documentation lists."
             }
             _ if self.title == MISSING_VALUE => "This is a bug in the provider. Please report it.",
-            400 if self.is_no_capacity() && self.operation == "podAction" => {
+            _ if self.is_no_capacity() && self.operation == "podAction" => {
                 "The machine of the stopped pod has rented its GPUs to others, and the pod's disk exists only on \
                  that machine. Apply again later, or recreate the pod on another machine with `terraform apply \
                  -replace=ADDRESS` or `when_stopped = \"replace\"`."
             }
-            400 if self.is_no_capacity() => {
+            _ if self.is_no_capacity() => {
                 "No matching machine is available, and nothing was rented. Apply again later, or widen the \
-                 selection: another `gpu.id`, a lower `gpu.count`, `cloud = \"COMMUNITY\"`, or more \
-                 `data_center_ids` (a pod with a network volume can only run in the volume's data center)."
+                 selection: more GPU types in `gpu.ids`, a lower `gpu.count`, another `cloud`, or more \
+                 `data_center_ids` (with a network volume, only the volume's data center is possible). The data source \
+                 `warren_runpod_gpu_types` lists what is in stock."
             }
+            _ if self.is_disk_limit() => "Lower `disk`, or choose a machine with more vCPUs.",
             401 => {
                 "RunPod rejected the API key. Check RUNPOD_API_KEY, or create a new key in the RunPod console under \
                  Settings > API Keys."
             }
             402 => "The account's balance is too low. Add credit in the RunPod console, then apply again.",
+            403 if self.operation.starts_with("create") && self.operation != "createSecret" => {
+                "The API key lacks permission, or the account cannot access this type of machine. Grant the key write \
+                 access in the RunPod console under Settings > API Keys, or choose another GPU type or data center."
+            }
             403 => {
                 "The API key lacks permission. Grant it write access in the RunPod console under Settings > API Keys."
             }
@@ -133,8 +161,12 @@ impl ApiError {
                 "A pod that this configuration does not manage still uses the object. Stop using it in the pod that \
                  the message names, then apply again."
             }
+            400 if self.operation == "createDelegation" => {
+                "RunPod reads the repository when a delegation is created. Check the ARN, and let the repository's policy \
+                 admit RunPod's roles, which https://docs.runpod.io/tutorials/pods/use-private-ecr-images lists."
+            }
             404 => "The object was deleted outside Terraform. Run `terraform apply -refresh-only`.",
-            409 => "The pod's current status does not allow this operation. Apply again.",
+            409 => "The object's current status does not allow this operation. Apply again.",
             400 | 422 => {
                 "RunPod rejected a value of this resource. Correct the value that the message names."
             }
@@ -155,11 +187,13 @@ impl Failure for ApiError {
             // The hourly or daily quota is exhausted.
             429 if self.retry_after.is_some_and(|wait| wait > LONGEST_WAIT) => Remedy::Final,
             429 => Remedy::Throttled,
+            500.. if self.is_no_capacity() || self.is_disk_limit() => Remedy::Final,
             0 | 500.. => Remedy::Lost,
             404 => Remedy::NotFound,
-            200 if self.says(&["not found"]) => Remedy::NotFound,
             400 | 409 if deletes && self.says(&["in use", "attached"]) => Remedy::InUse,
-            200 | 400 | 409 if self.says(&["already exists", "must be unique"]) => Remedy::Conflict,
+            // Its name is taken: the only conflict that the schema knows of it.
+            409 if self.operation == "createSecret" => Remedy::Conflict,
+            400 | 409 if self.says(&["already exists", "must be unique"]) => Remedy::Conflict,
             _ => Remedy::Final,
         }
     }
@@ -203,18 +237,22 @@ mod tests {
         let mut all = String::new();
         for (operation, status, message) in [
             ("createPod", 400, no_capacity),
+            ("createPod", 500, "create pod: There are no instances currently available"),
+            ("createPod", 500, "Container Disk must be less than or equal to 20"),
             ("podAction", 400, no_gpu),
             ("createPod", 400, "exactly one of gpu or cpu must be set"),
             ("createPod", 401, "invalid bearer token"),
             ("createPod", 402, "insufficient balance"),
             ("createPod", 403, "access denied"),
+            ("listPods", 403, "access denied"),
             ("getPod", 404, "pod not found"),
             ("podAction", 409, "action start is not valid for status RUNNING"),
             ("createPod", 422, "Request validation failed.\n  $: missing property image"),
             ("createPod", 429, "rate limit exceeded for the minute window"),
             ("deleteRegistry", 400, "registry credential is in use by pod pod1"),
             ("createRegistry", 400, "a registry credential named \"x\" already exists"),
-            ("secretCreate", 200, "Secret with name token already exists"),
+            ("createSecret", 409, "A secret with this name is taken."),
+            ("createDelegation", 400, "the ECR repository policy does not grant access to Runpod"),
             ("createPod", 500, "boom"),
             ("createPod", 0, "connection refused"),
         ] {
@@ -240,7 +278,19 @@ mod tests {
         let error =
             |operation, status, message: &str| ApiError::answered(operation, status, "T", message.to_owned());
         assert!(error("getPod", 404, "x").is_not_found());
-        assert!(error("secretDelete", 200, "Secret not found").is_not_found());
+        assert!(
+            error("createSecret", 409, "taken").is_conflict() && !error("podAction", 409, "x").is_conflict()
+        );
+        for message in
+            ["There are no instances currently available", "Container Disk must be less than or equal to 20"]
+        {
+            assert_eq!(error("createPod", 500, message).remedy(), Remedy::Final, "{message}");
+            assert!(error("createPod", 500, message).is_refused_placement(), "{message}");
+        }
+        assert!(
+            error("createPod", 403, "x").is_refused_placement()
+                && !error("createPod", 402, "x").is_refused_placement()
+        );
         assert!(error("deleteNetworkVolume", 400, "network volume is attached to pod p").is_in_use());
         assert!(!error("createPod", 400, "registry is in use").is_in_use());
         assert!(error("createPod", 0, "").is_ambiguous() && error("createPod", 503, "").is_ambiguous());

@@ -1,8 +1,7 @@
 //! Answers of RunPod from outside, replayed through the client and this crate's errors.
 
 use reqwest::Method;
-use serde_json::json;
-use warren_evidence::{Answer, Class, Corpus, Replay, Seen, Server, Service};
+use warren_evidence::{Answer, Class, Corpus, Replay, Seen, Server};
 
 use crate::client::{Call, Client};
 use crate::error::ApiError;
@@ -24,9 +23,6 @@ async fn recorded_answers_are_judged_as_their_sources_say() {
 async fn call(url: &str, answer: &Answer) -> Result<(), ApiError> {
     let operation: &'static str = Box::leak(answer.operation.clone().into_boxed_str());
     let client = Client::new(url, "rpa_KEY").unwrap();
-    if answer.service == Service::GraphQl {
-        return client.graphql(operation, "root", "mutation { root }", json!({}), &[]).await.map(drop);
-    }
     let method = match operation {
         read if read.starts_with("get") || read.starts_with("list") => Method::GET,
         delete if delete.starts_with("delete") => Method::DELETE,

@@ -8,13 +8,18 @@
 
 mod answer;
 mod client;
+mod cluster;
 mod common;
 mod config;
+mod ecr_delegation;
 mod error;
 #[cfg(test)]
 mod evidence;
+mod gpu;
+mod gpu_types;
 mod marker;
 mod network_volume;
+mod placement;
 mod pod;
 mod registry_auth;
 mod secret;
@@ -27,11 +32,14 @@ pub use session::{RunPod, Session};
 use tf_provider_rs::Registry;
 use warren_managed::Managed;
 
-/// Every resource of this cloud.
+/// Everything that this cloud offers.
 pub fn registry(session: &Session) -> Registry {
     Registry::new()
         .resource(Managed::<pod::Pod>::new(session))
         .resource(Managed::<secret::Secret>::new(session))
         .resource(Managed::<registry_auth::RegistryAuth>::new(session))
+        .resource(Managed::<ecr_delegation::EcrDelegation>::new(session))
+        .resource(Managed::<cluster::Cluster>::new(session))
         .resource(Managed::<network_volume::NetworkVolume>::new(session))
+        .data_source(gpu_types::Catalog::new(session))
 }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | pod | a variable of its environment | `WARREN_RESOURCE=training/platform/worker-0` |
 //! | secret | its description | `[warren:training/platform] the user's description` |
-//! | network volume, registry credential | its name, the only field | `datasets [warren:training/platform]` |
+//! | network volume, registry credential, ECR delegation, cluster | its name | `datasets [warren:training/platform]` |
 
 use warren_managed::Scope;
 

@@ -1,4 +1,4 @@
-//! Refusals as RunPod words them: RFC 9457 problem details from REST, a list of errors from GraphQL.
+//! Refusals as RunPod words them: RFC 9457 problem details.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -45,10 +45,5 @@ impl Refusal {
             problem["errors"] = json!(self.errors);
         }
         problem
-    }
-
-    /// The same from GraphQL, whose status is 200.
-    pub(crate) fn graphql(&self) -> Value {
-        json!({"errors": [{"message": self.detail}], "data": null})
     }
 }

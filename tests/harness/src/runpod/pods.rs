@@ -8,14 +8,14 @@
 use serde_json::{Value, json};
 
 use super::error::Refusal;
-use super::world::{Body, Pod, World, text};
+use super::world::{Body, MADE, Pod, World, text};
+use http::StatusCode;
 
-/// What the API says when it has none.
-const NO_CAPACITY: &str = "There are no longer any instances available with the requested specifications. Please \
-                           refresh and try again.";
 const NO_GPU_ON_HOST: &str = "There are not enough free GPUs on the host machine to start this pod.";
-/// Nothing depends on a clock.
-const MADE: &str = "2026-11-01T12:00:00Z";
+
+/// GB of container disk for each vCPU of a flavor. RunPod's documentation of CPU types knows `cpu3c`, `cpu3g` and `cpu5c`
+/// (docs.runpod.io/flash/configuration/cpu-types).
+const DISK_PER_VCPU: [(&str, u64); 3] = [("cpu3c", 10), ("cpu3g", 10), ("cpu5c", 15)];
 
 impl Pod {
     /// The network volume that it mounts.
@@ -40,7 +40,7 @@ impl Pod {
             "command": format!("ssh {id}-64411eb2@ssh.runpod.io")});
         self.body.insert("status".to_owned(), json!(status));
         self.body.insert("actions".to_owned(), actions);
-        self.body.insert("cost".to_owned(), if status == "EXITED" { json!(0.0) } else { json!(0.44) });
+        self.body.insert("cost".to_owned(), if status == "EXITED" { json!(0.0) } else { json!(self.cost) });
         self.body.insert(
             "runtime".to_owned(),
             if running { json!({"uptime": 1, "ports": []}) } else { Value::Null },
@@ -53,10 +53,12 @@ impl Pod {
 }
 
 impl World {
-    pub(crate) fn list_pods(&mut self) -> Value {
+    /// The pods; those of clusters only where they are asked for.
+    pub(crate) fn list_pods(&mut self, with_clusters: bool) -> Value {
         let ids: Vec<String> = self.pods.keys().cloned().collect();
         ids.iter().for_each(|id| self.advance(id));
-        json!({"pods": self.pods.values().map(|pod| &pod.body).collect::<Vec<_>>()})
+        let pods = self.pods.values().map(|pod| &pod.body);
+        json!({"pods": pods.filter(|pod| with_clusters || !pod.contains_key("cluster")).collect::<Vec<_>>()})
     }
 
     pub(crate) fn get_pod(&mut self, id: &str) -> Result<Value, Refusal> {
@@ -68,8 +70,17 @@ impl World {
         self.pods.get_mut(id).ok_or_else(|| Refusal::not_found("pod"))
     }
 
+    /// A pod that is no member of a cluster: the API of pods does not change those.
+    fn standalone(&mut self, id: &str) -> Result<&mut Pod, Refusal> {
+        let pod = self.pod(id)?;
+        if pod.body.contains_key("cluster") {
+            return Err(Refusal::bad("the pod is a member of a cluster"));
+        }
+        Ok(pod)
+    }
+
     /// Somebody looks at a pod: it goes on.
-    fn advance(&mut self, id: &str) {
+    pub(crate) fn advance(&mut self, id: &str) {
         let polls = self.config.polls;
         let Some(pod) = self.pods.get_mut(id) else { return };
         if !matches!(pod.status(), "PROVISIONING" | "STARTING") {
@@ -98,6 +109,14 @@ impl World {
         {
             return Err(Refusal::bad("cpu.vcpuCount must be a power of two"));
         }
+        if let Some(cpu) = cpu
+            && let Some((_, each)) = DISK_PER_VCPU.iter().find(|(flavor, _)| cpu["id"] == *flavor)
+        {
+            let most = each * cpu["vcpuCount"].as_u64().unwrap_or_default();
+            if request.get("disk").and_then(Value::as_u64).is_some_and(|disk| disk > most) {
+                return Err(Refusal::bad(format!("Container Disk must be less than or equal to {most}")));
+            }
+        }
         let allowed = gpu.and_then(|gpu| gpu["allowedCudaVersions"].as_array());
         if allowed.is_some_and(|allowed| !allowed.is_empty())
             && gpu.is_some_and(|gpu| gpu.get("minCudaVersion").is_some())
@@ -112,6 +131,12 @@ impl World {
         }
         self.registry_exists(request)?;
         let center = self.place(request, &mounts)?;
+        Ok(self.new_pod(request, &center, None))
+    }
+
+    /// Makes a pod in a data center, maybe as a member of a cluster.
+    pub(crate) fn new_pod(&mut self, request: &Body, center: &str, cluster: Option<Value>) -> Value {
+        let (gpu, cpu) = (request.get("gpu"), request.get("cpu"));
         let id = self.id("pod");
         let mut body = Body::new();
         for (name, default) in [
@@ -154,11 +179,28 @@ impl World {
         body.insert("locked".to_owned(), json!(false));
         body.insert("createdAt".to_owned(), json!(MADE));
         body.insert("startedAt".to_owned(), Value::Null);
-        let mut pod = Pod { body, looks: 0 };
+        if let Some(cluster) = cluster {
+            body.insert("cluster".to_owned(), cluster);
+        }
+        let cost = self.cost(&body);
+        let mut pod = Pod { body, looks: 0, cost };
         pod.enter("PROVISIONING");
         let shown = Value::Object(pod.body.clone());
         self.pods.insert(id, pod);
-        Ok(shown)
+        shown
+    }
+
+    /// What a running pod costs, in USD per hour.
+    fn cost(&self, body: &Body) -> f64 {
+        let units = |member: &str, count: &str| body.get(member).and_then(|unit| unit[count].as_u64());
+        let cents = match body.get("gpu").and_then(|gpu| self.config.gpus.get(gpu["id"].as_str()?)) {
+            Some(gpu) if body["cloud"] == "COMMUNITY" => gpu.price.1,
+            Some(gpu) => gpu.price.0,
+            None => 3,
+        };
+        let count = units("gpu", "count").or_else(|| units("cpu", "vcpuCount")).unwrap_or(1);
+        let count = u32::try_from(count).unwrap_or(1);
+        f64::from(cents * count) / 100.0
     }
 
     fn registry_exists(&self, body: &Body) -> Result<(), Refusal> {
@@ -171,7 +213,7 @@ impl World {
     }
 
     /// The data center that takes the pod: that of its network volume, or the first that has what is asked for.
-    fn place(&self, request: &Body, mounts: &Value) -> Result<String, Refusal> {
+    pub(crate) fn place(&self, request: &Body, mounts: &Value) -> Result<String, Refusal> {
         let wanted: Vec<String> = request
             .get("dataCenterIds")
             .and_then(Value::as_array)
@@ -189,12 +231,18 @@ impl World {
                 && bound.as_ref().is_none_or(|bound| bound == *center)
                 && gpu.is_none_or(|gpu| self.offered(center).contains(gpu))
         };
-        self.config.data_centers.keys().find(fits).cloned().ok_or_else(|| Refusal::bad(NO_CAPACITY))
+        if gpu.is_some_and(|gpu| self.config.forbidden.contains(gpu)) {
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "access denied"));
+        }
+        let (status, message) = &self.config.no_capacity;
+        let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_REQUEST);
+        let free = self.config.data_centers.keys().find(fits).cloned();
+        free.ok_or_else(|| Refusal::new(status, message.clone()))
     }
 
     pub(crate) fn update_pod(&mut self, id: &str, change: Body) -> Result<Value, Refusal> {
         self.registry_exists(&change)?;
-        let pod = self.pod(id)?;
+        let pod = self.standalone(id)?;
         if let Some(mounts) = change.get("mounts").and_then(Value::as_object) {
             for (kind, mount) in mounts {
                 let Some(have) = pod.body["mounts"].get(kind) else {
@@ -220,13 +268,13 @@ impl World {
     }
 
     pub(crate) fn delete_pod(&mut self, id: &str) -> Result<Value, Refusal> {
-        self.pod(id)?;
+        self.standalone(id)?;
         self.pods.remove(id);
         Ok(Value::Null)
     }
 
     pub(crate) fn act(&mut self, id: &str, action: &str) -> Result<Value, Refusal> {
-        let pod = self.pod(id)?;
+        let pod = self.standalone(id)?;
         let (status, locked) = (pod.status().to_owned(), pod.body["locked"] == json!(true));
         let permitted =
             pod.body["actions"].as_array().is_some_and(|actions| actions.contains(&json!(action)));

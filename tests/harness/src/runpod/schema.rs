@@ -4,12 +4,13 @@
 //! a newer document is not checked by half. It is our own because the `jsonschema` crate turns on another feature of
 //! `serde_json`, and with that every cloud's client would be compiled a second time (decision 5).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value};
 
 use crate::pattern;
+use crate::query::Params;
 
 /// Paths and schemas of version 2.0.0; the file says where they come from.
 const DOCUMENT: &str = include_str!("../../data/runpod-v2.json");
@@ -20,7 +21,7 @@ const DATE_TIME: &str = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d
 /// What tells nothing about which values fit.
 const SILENT: [&str; 1] = ["default"];
 /// What is checked.
-const CHECKED: [&str; 20] = [
+const CHECKED: [&str; 21] = [
     "$ref",
     "additionalProperties",
     "allOf",
@@ -30,6 +31,7 @@ const CHECKED: [&str; 20] = [
     "if",
     "items",
     "maxItems",
+    "maxLength",
     "maximum",
     "minLength",
     "minProperties",
@@ -100,6 +102,40 @@ impl Document {
             (true, true) => Vec::new(),
             (true, false) => vec!["$: the operation takes no body".to_owned()],
             (false, _) => self.check(schema, body),
+        }
+    }
+
+    /// What is wrong with a request's query. Lists are separated by commas.
+    pub(crate) fn check_query(&self, operation: &Operation, query: &Params) -> Vec<String> {
+        let parameters = self.find(operation)["parameters"].as_array().into_iter().flatten();
+        let known: BTreeMap<&str, &Value> = parameters
+            .map(|parameter| {
+                parameter["$ref"].as_str().map_or(parameter, |reference| self.resolve(reference))
+            })
+            .filter(|parameter| parameter["in"] == "query")
+            .filter_map(|parameter| Some((parameter["name"].as_str()?, &parameter["schema"])))
+            .collect();
+        let mut problems = Vec::new();
+        for (name, text) in query.iter() {
+            match known.get(name) {
+                Some(schema) => {
+                    self.look(schema, &self.read_parameter(schema, text), &format!("?{name}"), &mut problems);
+                }
+                None => problems.push(format!("?: parameter '{name}' not allowed")),
+            }
+        }
+        problems
+    }
+
+    /// The value of a parameter in a query.
+    fn read_parameter(&self, schema: &Value, text: &str) -> Value {
+        let schema = schema["$ref"].as_str().map_or(schema, |reference| self.resolve(reference));
+        match schema["type"].as_str() {
+            Some("array") => {
+                text.split(',').map(|part| self.read_parameter(&schema["items"], part)).collect()
+            }
+            Some("integer" | "boolean") => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)),
+            _ => Value::from(text),
         }
     }
 
@@ -280,6 +316,9 @@ fn plain(schema: &Map<String, Value>, value: &Value, at: &str, problems: &mut Ve
         Value::String(text) => {
             if size("minLength").is_some_and(|least| count(text.chars().count()) < least) {
                 refuse("is too short".to_owned());
+            }
+            if size("maxLength").is_some_and(|most| count(text.chars().count()) > most) {
+                refuse("is too long".to_owned());
             }
             if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
                 && pattern::occurs(pattern, text) != Some(true)

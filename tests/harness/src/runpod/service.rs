@@ -3,11 +3,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
-use serde_json::{Value, json};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use serde_json::Value;
 
 use super::error::Refusal;
-use super::graphql;
 use super::schema::{Document, Operation};
 use super::world::World;
 use crate::front::reply::Reply;
@@ -26,22 +25,16 @@ pub(crate) struct Service {
 #[derive(Debug)]
 pub(crate) struct Request {
     line: String,
-    ask: Option<Ask>,
+    ask: Option<Operation>,
     key: Option<String>,
+    query: Params,
     body: Result<Value, String>,
-}
-
-#[derive(Debug)]
-enum Ask {
-    Rest(Operation),
-    Graphql(&'static str),
 }
 
 impl Request {
     fn action(&self) -> String {
         match &self.ask {
-            Some(Ask::Rest(operation)) => operation.id.clone(),
-            Some(Ask::Graphql(action)) => (*action).to_owned(),
+            Some(operation) => operation.id.clone(),
             None => self.line.clone(),
         }
     }
@@ -71,7 +64,8 @@ impl Service {
             violate(error);
             Refusal::bad(error.clone())
         })?;
-        let problems = self.document.check_request(operation, body);
+        let mut problems = self.document.check_request(operation, body);
+        problems.extend(self.document.check_query(operation, &request.query));
         if !problems.is_empty() {
             problems.iter().for_each(|problem| violate(problem));
             return Err(Refusal::unprocessable(problems));
@@ -80,7 +74,7 @@ impl Service {
         let id = operation.bound.first().map_or("", |(_, id)| id.as_str());
         let mut world = self.world();
         let answer = match operation.id.as_str() {
-            "listPods" => Ok(world.list_pods()),
+            "listPods" => Ok(world.list_pods(request.query.get("includeClusterPods") == "true")),
             "createPod" => world.create_pod(&members),
             "getPod" => world.get_pod(id),
             "updatePod" => world.update_pod(id, members),
@@ -95,6 +89,21 @@ impl Service {
             "createRegistry" => world.create_registry(&members),
             "getRegistry" => world.registry(id),
             "deleteRegistry" => world.delete_registry(id),
+            "listDelegations" => Ok(world.list_delegations()),
+            "createDelegation" => world.create_delegation(&members),
+            "revokeDelegation" => world.revoke_delegation(id),
+            "listSecrets" => Ok(world.list_secrets(request.query.get("name"))),
+            "createSecret" => world.create_secret(&members),
+            "getSecret" => world.secret(id),
+            "updateSecret" => world.update_secret(id, &members),
+            "deleteSecret" => world.delete_secret(id),
+            "listClusters" => Ok(world.list_clusters()),
+            "createCluster" => world.create_cluster(&members),
+            "getCluster" => world.get_cluster(id),
+            "listClusterPods" => world.list_cluster_pods(id),
+            "updateCluster" => world.update_cluster(id, members),
+            "deleteCluster" => world.delete_cluster(id),
+            "listGpuTypes" => world.list_gpu_types(&request.query),
             other => {
                 violate("the double does not serve this operation");
                 Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, format!("the double has no {other}")))
@@ -126,17 +135,6 @@ impl Service {
         let refusal = Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, detail);
         (refusal.status, refusal.problem())
     }
-
-    fn graphql(&self, sequence: u64, action: &str, request: &Request) -> Result<Value, Refusal> {
-        self.authorised(request)?;
-        let body = request.body.as_ref().map_err(|error| Refusal::bad(error.clone()))?;
-        let problems = graphql::problems(action, &body["variables"]);
-        if let Some(problem) = problems.first() {
-            self.front.violate(sequence, action, problem.clone());
-            return Err(Refusal::bad(problem.clone()));
-        }
-        self.world().graphql(action, &body["variables"])
-    }
 }
 
 impl Cloud for Service {
@@ -150,18 +148,18 @@ impl Cloud for Service {
         } else {
             serde_json::from_slice(text).map_err(|error| format!("the body is not JSON: {error}"))
         };
-        let ask = if path == "/graphql" && raw.method() == Method::POST {
-            body.as_ref().ok().and_then(graphql::action).map(Ask::Graphql)
-        } else {
-            self.document.operation(raw.method().as_str(), &path).map(Ask::Rest)
+        let request = Request {
+            line: format!("{} {path}", raw.method()),
+            ask: self.document.operation(raw.method().as_str(), &path),
+            key: bearer(raw.headers()),
+            query: Params::from_form(raw.uri().query().unwrap_or_default().as_bytes()),
+            body,
         };
-        let request =
-            Request { line: format!("{} {path}", raw.method()), ask, key: bearer(raw.headers()), body };
         let mut params = match &request.body {
             Ok(body) if !body.is_null() => Params::from_json(body),
             _ => Params::default(),
         };
-        if let Some(Ask::Rest(operation)) = &request.ask {
+        if let Some(operation) = &request.ask {
             operation.bound.iter().for_each(|(name, value)| params.set(name, value));
         }
         let call = Call {
@@ -184,17 +182,7 @@ impl Cloud for Service {
                 let refusal = Refusal::not_found("path");
                 problem(refusal.status, &refusal.problem())
             }
-            Some(Ask::Graphql(action)) => match self.graphql(sequence, action, &request) {
-                Ok(data) => {
-                    self.front.note(sequence, |call| call.forwarded = true);
-                    reply(StatusCode::OK, "application/json", &json!({"data": data}))
-                }
-                Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
-                    problem(refusal.status, &refusal.problem())
-                }
-                Err(refusal) => reply(StatusCode::OK, "application/json", &refusal.graphql()),
-            },
-            Some(Ask::Rest(operation)) => {
+            Some(operation) => {
                 let handled =
                     self.authorised(&request).and_then(|()| self.rest(sequence, operation, &request));
                 let (status, body) = match handled {

@@ -7,6 +7,9 @@ use serde_json::{Map, Value, json};
 use super::config::RunPodConfig;
 use super::error::Refusal;
 
+/// Nothing depends on a clock.
+pub(crate) const MADE: &str = "2026-11-01T12:00:00Z";
+
 /// Members of a JSON object.
 pub(crate) type Body = Map<String, Value>;
 
@@ -17,7 +20,11 @@ pub(crate) struct World {
     pub(crate) pods: BTreeMap<String, Pod>,
     pub(crate) volumes: BTreeMap<String, Body>,
     pub(crate) registries: BTreeMap<String, Registry>,
+    /// ECR delegations as the API shows them.
+    pub(crate) delegations: BTreeMap<String, Value>,
     pub(crate) secrets: BTreeMap<String, Secret>,
+    /// Clusters, without what follows from their pods.
+    pub(crate) clusters: BTreeMap<String, Body>,
     made: u32,
 }
 
@@ -28,6 +35,8 @@ pub(crate) struct Pod {
     pub(crate) body: Body,
     /// Looks at it since it was started.
     pub(crate) looks: u32,
+    /// USD per hour while it runs.
+    pub(crate) cost: f64,
 }
 
 /// A registry credential.
@@ -55,7 +64,9 @@ impl World {
             pods: BTreeMap::new(),
             volumes: BTreeMap::new(),
             registries: BTreeMap::new(),
+            delegations: BTreeMap::new(),
             secrets: BTreeMap::new(),
+            clusters: BTreeMap::new(),
             made: 0,
         }
     }
@@ -76,7 +87,9 @@ impl World {
         let registries =
             self.registries.iter().map(|(id, found)| format!("registries/{id} ({})", found.name));
         let secrets = self.secrets.iter().map(|(id, secret)| format!("secrets/{id} ({})", secret.name));
-        pods.chain(volumes).chain(registries).chain(secrets).collect()
+        let delegations = self.delegations.iter().map(|(id, found)| named("delegations", id, &found["name"]));
+        let clusters = self.clusters.iter().map(|(id, found)| named("clusters", id, &found["name"]));
+        pods.chain(volumes).chain(registries).chain(delegations).chain(secrets).chain(clusters).collect()
     }
 
     pub(crate) fn list_volumes(&self) -> Value {
@@ -116,42 +129,6 @@ impl World {
             return Err(Refusal::bad(format!("network volume is attached to pod {pod}")));
         }
         self.volumes.remove(id);
-        Ok(Value::Null)
-    }
-
-    pub(crate) fn list_registries(&self) -> Value {
-        let shown: Vec<Value> =
-            self.registries.iter().map(|(id, found)| json!({"id": id, "name": found.name})).collect();
-        json!({"registries": shown})
-    }
-
-    pub(crate) fn create_registry(&mut self, body: &Body) -> Result<Value, Refusal> {
-        let name = text(body, "name");
-        if !self.config.same_registry_names && self.registries.values().any(|found| found.name == name) {
-            return Err(Refusal::bad(format!("a registry credential named {name:?} already exists")));
-        }
-        let id = self.id("reg");
-        let registry = Registry {
-            name: name.clone(),
-            username: text(body, "username"),
-            password: text(body, "password"),
-            expired: false,
-        };
-        self.registries.insert(id.clone(), registry);
-        Ok(json!({"id": id, "name": name}))
-    }
-
-    pub(crate) fn registry(&self, id: &str) -> Result<Value, Refusal> {
-        let found = self.registries.get(id).ok_or_else(|| Refusal::not_found("registry credential"))?;
-        Ok(json!({"id": id, "name": found.name}))
-    }
-
-    pub(crate) fn delete_registry(&mut self, id: &str) -> Result<Value, Refusal> {
-        self.registry(id)?;
-        if let Some((pod, _)) = self.pods.iter().find(|(_, pod)| pod.body["registry"] == *id) {
-            return Err(Refusal::bad(format!("registry credential is in use by pod {pod}")));
-        }
-        self.registries.remove(id);
         Ok(Value::Null)
     }
 

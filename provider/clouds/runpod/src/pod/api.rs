@@ -12,7 +12,9 @@ use super::model::{Cpu, Gpu, NetworkMount, PersistentMount, Pod, Status, WhenSto
 use crate::answer::Answer as _;
 use crate::client::Call;
 use crate::error::ApiError;
+use crate::gpu::texts;
 use crate::marker;
+use crate::placement::{candidates, place};
 use crate::session::RunPod;
 
 const GET: &str = "getPod";
@@ -43,10 +45,12 @@ pub(super) async fn find(runpod: &RunPod, planned: &Pod) -> Result<Vec<String>, 
 
 /// Whether the immutable properties match the plan.
 fn same(have: &Pod, planned: &Pod) -> bool {
-    let gpu = |pod: &Pod| pod.gpu.known().map(|gpu| (gpu.id.clone(), gpu.count));
+    let gpu = match (have.gpu.known(), planned.gpu.known()) {
+        (Some(have), Some(planned)) => planned.choice.admits(&have.choice),
+        (have, planned) => have.is_none() && planned.is_none(),
+    };
     let volume = |pod: &Pod| pod.network_volume.known().map(|volume| volume.id.clone());
-    gpu(have) == gpu(planned)
-        && have.cpu == planned.cpu
+    gpu && have.cpu == planned.cpu
         && have.cloud == planned.cloud
         && volume(have) == volume(planned)
         && have.persistent_volume.is_known() == planned.persistent_volume.is_known()
@@ -69,7 +73,7 @@ pub(super) async fn create(runpod: &RunPod, planned: &Pod, mark: &str) -> Result
         body["registry"] = json!(registry);
     }
     if let Some(gpu) = planned.gpu.known() {
-        body["gpu"] = json!({"id": gpu.id.value()?, "count": gpu.count.value()?});
+        body["gpu"] = json!({"count": gpu.choice.count.value()?});
         let allowed = sets::known(&gpu.allowed_cuda_versions);
         if !allowed.is_empty() {
             body["gpu"]["allowedCudaVersions"] = json!(allowed);
@@ -81,10 +85,6 @@ pub(super) async fn create(runpod: &RunPod, planned: &Pod, mark: &str) -> Result
     if let Some(cpu) = planned.cpu.known() {
         body["cpu"] = json!({"id": cpu.id.value()?, "vcpuCount": cpu.vcpu_count.value()?});
     }
-    let centers = sets::known(&planned.data_center_ids);
-    if !centers.is_empty() {
-        body["dataCenterIds"] = json!(centers);
-    }
     for (name, flag) in [
         ("globalNetworking", &planned.global_networking),
         ("startSsh", &planned.start_ssh),
@@ -94,15 +94,26 @@ pub(super) async fn create(runpod: &RunPod, planned: &Pod, mark: &str) -> Result
             body[name] = json!(true);
         }
     }
-    let secrets = secrets(planned);
-    let call = Call {
-        operation: "createPod",
-        method: &Method::POST,
-        path: "/v2/pods",
-        body: Some(&body),
-        secrets: &secrets,
-    };
-    runpod.client.call(call).await?.member("createPod", "id").map(str::to_owned)
+    let gpus = planned.gpu.known().map(|gpu| gpu.choice.wanted()).unwrap_or_default();
+    let data_centers = texts(&planned.data_center_ids);
+    place(&candidates(&gpus, &data_centers), |candidate| {
+        let mut body = body.clone();
+        if let Some(gpu) = candidate.gpu {
+            body["gpu"]["id"] = json!(gpu);
+        }
+        body["dataCenterIds"] = candidate.data_centers();
+        async move {
+            let call = Call {
+                operation: "createPod",
+                method: &Method::POST,
+                path: "/v2/pods",
+                body: Some(&body),
+                secrets: &secrets(planned),
+            };
+            runpod.client.call(call).await?.member("createPod", "id").map(str::to_owned)
+        }
+    })
+    .await
 }
 
 /// Reads the pod. Fails if it does not exist or is terminated.
@@ -203,6 +214,8 @@ pub(super) fn found(pod: &Value, before: &Pod) -> Result<Found, ApiError> {
         data_center_id: text("dataCenterId"),
         global_networking: (pod["globalNetworking"]["enabled"] == json!(true)).into(),
         global_networking_ip: pod["globalNetworking"].text("ip").map(str::to_owned).into(),
+        internal_dns: pod["globalNetworking"].text("internalDns").map(str::to_owned).into(),
+        cost: pod["cost"].as_f64().into(),
         network_volume: network_mount(&pod["mounts"]["network"][0])?,
         persistent_volume: persistent_mount(&pod["mounts"]["persistent"])?,
         start_ssh: flag(before.start_ssh, "PUBLIC_KEY"),
@@ -225,8 +238,8 @@ fn gpu(gpu: &Value, before: &Pod) -> Result<Attr<Gpu>, ApiError> {
         return Ok(Attr::Null);
     }
     let before = before.gpu.known().cloned().unwrap_or_default();
-    let (id, count) = (gpu.member(GET, "id")?.into(), gpu.number(GET, "count")?.into());
-    Ok(Attr::Known(Gpu { id, count, ..before }))
+    let choice = before.choice.found(gpu.member(GET, "id")?, gpu.number(GET, "count")?);
+    Ok(Attr::Known(Gpu { choice, ..before }))
 }
 
 fn cpu(cpu: &Value) -> Result<Attr<Cpu>, ApiError> {

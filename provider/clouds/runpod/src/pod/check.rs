@@ -3,7 +3,8 @@
 use tf_provider_rs::{Attr, Change, Diagnostics, Path};
 use warren_managed::sets;
 
-use super::model::{Pod, Status, WhenStopped};
+use super::model::{Cpu, Pod, Status, WhenStopped};
+use crate::gpu::left_out;
 
 /// Checks combinations of attributes, ignoring unknown values.
 pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
@@ -31,6 +32,21 @@ pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
             "RunPod offers global networking only for pods with an NVIDIA GPU. Remove `global_networking`.";
         diagnostics.error_at(Path::of("global_networking"), "`global_networking` requires a GPU", detail);
     }
+    if let Some(gpu) = gpu.known() {
+        gpu.choice.check(diagnostics);
+    }
+    if let (Some(cpu), Some(&disk)) = (cpu.known(), config.disk.known())
+        && let Some(most) = cpu.disk_limit()
+        && disk > most
+    {
+        let (id, vcpus) =
+            (cpu.id.known().map_or("", String::as_str), cpu.vcpu_count.known().copied().unwrap_or(0));
+        let detail = format!(
+            "RunPod allows at most {most} GB of container disk for `{id}` with {vcpus} vCPUs, and the pod asks for \
+             {disk} GB. Lower `disk`, raise `cpu.vcpu_count`, or keep the data on a `network_volume`."
+        );
+        diagnostics.error_at(Path::of("disk"), "Container disk too large for the CPU flavor", detail);
+    }
     if let Some(gpu) = gpu.known()
         && gpu.min_cuda_version.is_known()
         && !sets::known(&gpu.allowed_cuda_versions).is_empty()
@@ -44,17 +60,26 @@ pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
     }
 }
 
+/// Lowers the default size of the container disk to what the CPU flavor allows.
+pub(super) fn default_disk(change: &mut Change<Pod>) {
+    if change.config.disk.is_null()
+        && let Some(most) = change.planned.cpu.known().and_then(Cpu::disk_limit)
+        && change.planned.disk.known().is_some_and(|disk| *disk > most)
+    {
+        change.planned.disk = most.into();
+    }
+}
+
 /// Adds the attributes whose change replaces the pod, beyond those marked in the schema.
 pub(super) fn replaced(change: &mut Change<Pod>, diagnostics: &mut Diagnostics) {
     let Some(prior) = &change.prior else { return };
     let planned = &change.planned;
     let mut paths = Vec::new();
-    if let (Some(place), Some(wanted)) =
-        (prior.data_center_id.known(), sets::all_known(&planned.data_center_ids))
-        && !wanted.is_empty()
-        && !wanted.contains(place)
-    {
+    if left_out(&prior.data_center_id, &planned.data_center_ids) {
         paths.push(Path::of("data_center_ids"));
+    }
+    if let (Some(have), Some(gpu)) = (prior.gpu.known(), planned.gpu.known()) {
+        paths.extend(gpu.choice.replaced(&have.choice));
     }
     if prior.persistent_volume.is_null() != planned.persistent_volume.is_null() {
         paths.push(Path::of("persistent_volume"));

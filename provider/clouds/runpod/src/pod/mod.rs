@@ -20,7 +20,7 @@ use warren_managed::{Common as _, Object, Poll, sets};
 use crate::error::{ApiError, Failure as _};
 use crate::session::{RunPod, Session, Work};
 use api::Found;
-pub(crate) use model::Pod;
+pub(crate) use model::{Pod, mount_path, ports, variables};
 
 #[async_trait]
 impl Object for Pod {
@@ -31,6 +31,7 @@ impl Object for Pod {
 
     async fn plan(_: &Session, change: &mut Change<Pod>, diagnostics: &mut Diagnostics) {
         change.planned.secret_env_names = env::names(&change.config);
+        check::default_disk(change);
         check::replaced(change, diagnostics);
     }
 

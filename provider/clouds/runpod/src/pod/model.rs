@@ -11,6 +11,7 @@ use warren_managed::HasShared;
 use warren_managed::sets::Texts;
 
 use crate::common::{RunpodObject, filled};
+use crate::gpu::{GpuChoice, TextList, distinct};
 use crate::marker;
 use crate::session::RunPod;
 
@@ -47,8 +48,9 @@ pub(crate) struct Pod {
     /// the tunnel needs none. Updated in place.
     #[attr(optional, validate = ports)]
     pub(crate) ports: Texts,
-    /// Size of the container disk in GB, 1 to 100000. The disk is empty after each start. Updated in place. Defaults to
-    /// `50`.
+    /// Size of the container disk in GB, 1 to 100000. The disk is empty after each start. CPU flavors limit it: `cpu3c` and
+    /// `cpu3g` to 10 GB per vCPU, `cpu5c` to 15 GB per vCPU. Updated in place. Defaults to `50`, or to the limit of the
+    /// CPU flavor if that is lower.
     #[attr(default = 50, validate = between(1, 100_000))]
     pub(crate) disk: Attr<i64>,
     /// ID of the `warren_runpod_registry_auth` used to pull a private image. Updated in place.
@@ -64,10 +66,10 @@ pub(crate) struct Pod {
     /// should not handle sensitive data or keys. Changing this replaces the pod. Defaults to `SECURE`.
     #[attr(default = Cloud::Secure, replaces)]
     pub(crate) cloud: Attr<Cloud>,
-    /// IDs of the data centers where the pod may run, such as `EU-RO-1`. The pod is replaced if it runs in none of them.
-    /// Defaults to any data center.
-    #[attr(optional)]
-    pub(crate) data_center_ids: Texts,
+    /// IDs of the data centers where the pod may run, such as `EU-RO-1`, in order of preference. They are tried one after
+    /// another until one has a machine. The pod is replaced if it runs in none of them. Defaults to any data center.
+    #[attr(optional, validate = distinct)]
+    pub(crate) data_center_ids: TextList,
     /// ID of the data center where the pod runs.
     #[attr(computed, keeps)]
     pub(crate) data_center_id: Attr<String>,
@@ -78,6 +80,13 @@ pub(crate) struct Pod {
     /// IP address of the pod in RunPod's private network. Null without `global_networking`.
     #[attr(computed)]
     pub(crate) global_networking_ip: Attr<String>,
+    /// Name of the pod in RunPod's private network, such as `7h9k2m4n6p.runpod.internal`. Other pods of the account that
+    /// have `global_networking` can resolve it. Null without `global_networking`.
+    #[attr(computed)]
+    pub(crate) internal_dns: Attr<String>,
+    /// Current cost of the pod in USD per hour, without storage. `0` while the pod is stopped.
+    #[attr(computed)]
+    pub(crate) cost: Attr<f64>,
     /// Network volume to mount; its data outlives the pod. Conflicts with `persistent_volume`. Adding or removing it
     /// replaces the pod.
     #[attr(optional)]
@@ -111,13 +120,10 @@ pub(crate) struct Pod {
 
 /// GPUs.
 #[derive(Clone, Debug, Default, PartialEq, Object)]
+#[object(noun = "pod")]
 pub(crate) struct Gpu {
-    /// GPU type, such as `NVIDIA GeForce RTX 4090`. Changing this replaces the pod.
-    #[attr(required, replaces, validate = filled)]
-    pub(crate) id: Attr<String>,
-    /// Number of GPUs, 1 to 64. Changing this replaces the pod. Defaults to `1`.
-    #[attr(default = 1, replaces, validate = between(1, 64))]
-    pub(crate) count: Attr<i64>,
+    #[attr(flatten)]
+    pub(crate) choice: GpuChoice,
     /// CUDA versions that the machine may have, such as `12.8`. Conflicts with `min_cuda_version`. Only used when a pod
     /// is created: a change does not affect the existing pod.
     #[attr(optional, validate = cuda_versions)]
@@ -201,6 +207,19 @@ impl HasShared for Pod {
     }
 }
 
+impl Cpu {
+    /// The most container disk in GB, if it is documented for the flavor (docs.runpod.io/flash/configuration/cpu-types).
+    /// RunPod otherwise refuses the pod with "Container Disk must be less than or equal to".
+    pub(super) fn disk_limit(&self) -> Option<i64> {
+        let per_vcpu = match self.id.known()?.as_str() {
+            "cpu3c" | "cpu3g" => 10,
+            "cpu5c" => 15,
+            _ => return None,
+        };
+        self.vcpu_count.known()?.checked_mul(per_vcpu)
+    }
+}
+
 impl Pod {
     /// Whether the pod should be running.
     pub(super) fn shall_run(&self) -> bool {
@@ -208,7 +227,7 @@ impl Pod {
     }
 }
 
-pub(super) fn variables(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+pub(crate) fn variables(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let Value::Map(variables) = value else { return };
     for (name, value) in variables {
         let mut first = name.chars();
@@ -241,11 +260,11 @@ fn reference() -> &'static Regex {
     static PATTERN: OnceLock<Regex> = OnceLock::new();
     PATTERN.get_or_init(|| {
         #[expect(clippy::unwrap_used, reason = "a constant pattern")]
-        Regex::new(r"\{\{ RUNPOD_SECRET_[A-Za-z0-9_-]+ \}\}").unwrap()
+        Regex::new(r"\{\{ RUNPOD_SECRET_[A-Za-z0-9_./-]+ \}\}").unwrap()
     })
 }
 
-pub(super) fn ports(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+pub(crate) fn ports(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     for port in value.as_slice().into_iter().flatten().filter_map(Value::as_str) {
         let good = port.split_once('/').is_some_and(|(number, protocol)| {
             number.parse::<u16>().is_ok_and(|number| number > 0) && matches!(protocol, "http" | "tcp")
@@ -290,7 +309,7 @@ pub(super) fn power_of_two(value: &Value, path: &Path, diagnostics: &mut Diagnos
     }
 }
 
-pub(super) fn mount_path(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+pub(crate) fn mount_path(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if !text.starts_with('/') || text == "/" {
         let detail = format!("{text:?} is not an absolute path below `/`. Use a path such as `/workspace`.");

@@ -8,6 +8,11 @@ use warren_managed::sets;
 use super::model::{Cloud, Cpu, Gpu, NetworkMount, PersistentMount, Status, WhenStopped};
 use super::*;
 use crate::common::RunpodObject;
+use crate::gpu::{GpuChoice, distinct};
+
+fn gpu(id: &str) -> Gpu {
+    Gpu { choice: GpuChoice { id: id.into(), count: 1.into(), ..GpuChoice::default() }, ..Gpu::default() }
+}
 
 fn pod() -> Pod {
     Pod {
@@ -19,7 +24,7 @@ fn pod() -> Pod {
             Attr::Known(Secret("hunter2".to_owned())),
         )])),
         disk: 50.into(),
-        gpu: Attr::Known(Gpu { id: "NVIDIA GeForce RTX 4090".into(), count: 1.into(), ..Gpu::default() }),
+        gpu: Attr::Known(gpu("NVIDIA GeForce RTX 4090")),
         cloud: Cloud::Secure.into(),
         desired_status: Status::Running.into(),
         wait_for_running: true.into(),
@@ -114,7 +119,7 @@ fn what_has_stopped_shows_and_is_started_or_replaced() {
 #[test]
 fn a_pod_is_replaced_where_it_is_in_no_wanted_data_center() {
     let moved = |wanted: &str| {
-        let planned = Pod { data_center_ids: sets::of([wanted.to_owned()]), ..pod() };
+        let planned = Pod { data_center_ids: Attr::Known(vec![wanted.into()]), ..pod() };
         let mut change = Change {
             prior: Some(found().state),
             config: planned.clone(),
@@ -129,17 +134,70 @@ fn a_pod_is_replaced_where_it_is_in_no_wanted_data_center() {
 }
 
 #[test]
+fn a_pod_is_replaced_where_its_gpu_is_no_longer_wanted() {
+    let replaced = |ids: Vec<Attr<String>>| {
+        let choice = GpuChoice { id: Attr::Unknown, ids: Attr::Known(ids), count: 1.into() };
+        let gpu = Gpu { choice, ..Gpu::default() };
+        let planned = Pod { gpu: Attr::Known(gpu), ..pod() };
+        let mut change = Change {
+            prior: Some(found().state),
+            config: planned.clone(),
+            planned,
+            requires_replace: Vec::new(),
+            deferred: None,
+        };
+        check::replaced(&mut change, &mut Diagnostics::default());
+        change.requires_replace
+    };
+    assert_eq!(replaced(vec!["NVIDIA L4".into(), "NVIDIA GeForce RTX 4090".into()]), []);
+    assert_eq!(replaced(vec!["NVIDIA L4".into(), Attr::Unknown]), []);
+    assert_eq!(replaced(vec!["NVIDIA L4".into()]), [Path::of("gpu").attribute("ids")]);
+}
+
+#[test]
+fn the_default_disk_fits_the_cpu_flavor() {
+    let disk = |flavor: &str, vcpus: i64, configured: Attr<i64>| {
+        let cpu = Cpu { id: flavor.into(), vcpu_count: vcpus.into() };
+        let config = Pod { gpu: Attr::Null, cpu: Attr::Known(cpu), disk: configured, ..pod() };
+        let planned = Pod { disk: configured.known().copied().unwrap_or(50).into(), ..config.clone() };
+        let mut change =
+            Change { prior: None, config, planned, requires_replace: Vec::new(), deferred: None };
+        check::default_disk(&mut change);
+        change.planned.disk
+    };
+    assert_eq!(disk("cpu3c", 2, Attr::Null), 20.into());
+    assert_eq!(disk("cpu5c", 2, Attr::Null), 30.into());
+    assert_eq!(disk("cpu5c", 4, Attr::Null), 50.into());
+    assert_eq!(disk("cpu9z", 2, Attr::Null), 50.into());
+    assert_eq!(disk("cpu3c", 2, 50.into()), 50.into(), "what is configured is refused, not changed");
+}
+
+#[test]
+fn cost_and_name_in_the_private_network_are_read() {
+    let networking = json!({"enabled": true, "ip": "10.65.1.42", "internalDns": "pod1.runpod.internal"});
+    let state = found_with(&[("cost", json!(0.44)), ("globalNetworking", networking)]).state;
+    assert_eq!((state.cost, state.internal_dns), (0.44.into(), "pod1.runpod.internal".into()));
+    assert_eq!((found().state.cost, found().state.internal_dns), (Attr::Null, Attr::Null));
+}
+
+#[test]
 fn combinations_that_runpod_refuses_are_told() {
     let cpu = Attr::Known(Cpu { id: "cpu5c".into(), vcpu_count: 4.into() });
     let persistent = Attr::Known(PersistentMount { size: 20.into(), path: "/workspace".into() });
     let network = Attr::Known(NetworkMount { id: "vol1".into(), path: "/data".into() });
+    let twice = GpuChoice { ids: Attr::Known(vec!["B".into()]), ..gpu("A").choice };
     let gpu = Gpu {
+        choice: gpu("NVIDIA L4").choice,
         min_cuda_version: "12.1".into(),
         allowed_cuda_versions: sets::of(["12.8".to_owned()]),
         ..Gpu::default()
     };
     let all: String = [
         Pod { cpu: cpu.clone(), ..pod() },
+        Pod { gpu: Attr::Null, cpu: cpu.clone(), disk: 61.into(), ..pod() },
+        Pod { gpu: Attr::Null, cpu: cpu.clone(), disk: 60.into(), ..pod() },
+        Pod { gpu: Attr::Known(Gpu::default()), ..pod() },
+        Pod { gpu: Attr::Known(Gpu { choice: twice, ..Gpu::default() }), ..pod() },
         Pod { gpu: Attr::Null, ..pod() },
         Pod {
             gpu: Attr::Null,
@@ -181,6 +239,10 @@ fn values_that_runpod_refuses_are_told() {
     let path = Path::of;
     let all = told(|d| {
         model::ports(&set(&["8888/http", "53/udp", "0/tcp", "http"]), &path("ports"), d);
+        let list = |items: &[&str]| Value::List(items.iter().map(|item| Value::from(*item)).collect());
+        for items in [&[][..], &["A", "B", "A"], &["A", ""], &["A", "B"]] {
+            distinct(&list(items), &path("ids"), d);
+        }
         model::cuda_versions(&set(&["12", "12.8"]), &path("allowed_cuda_versions"), d);
         model::power_of_two(&Value::from(6), &path("vcpu_count"), d);
         model::mount_path(&Value::from("workspace"), &path("path"), d);

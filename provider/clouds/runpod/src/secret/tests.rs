@@ -4,6 +4,21 @@ use tf_provider_rs::Attr;
 use super::*;
 
 #[test]
+fn names_that_runpod_does_not_create_are_refused() {
+    let refused = |name: &str| {
+        let mut diagnostics = Diagnostics::default();
+        model::check_new_name(name, &mut diagnostics);
+        !diagnostics.0.is_empty()
+    };
+    for name in ["1token", "-token", "RUNPOD_TOKEN", "runpod.token"] {
+        assert!(refused(name), "{name}");
+    }
+    for name in ["token", "_token", "hf/token.v2", "my-RUNPOD"] {
+        assert!(!refused(name), "{name}");
+    }
+}
+
+#[test]
 fn the_state_has_the_users_description_and_no_value() {
     let before = Secret {
         value_wo: Attr::Known(tf_provider_rs::model::Secret("hunter2".to_owned())),
