@@ -96,7 +96,7 @@ pub struct Extras {
 
 impl Extras {
     /// The extras of a planned gateway; unknown while one of them is.
-    pub fn planned(logs: Attr<Logs>, volume: Attr<Volume>) -> Attr<Extras> {
+    pub fn planned(logs: &Attr<Logs>, volume: &Attr<Volume>) -> Attr<Extras> {
         if logs.is_unknown() || volume.is_unknown() {
             return Attr::Unknown;
         }

@@ -113,7 +113,7 @@ fn batches_are_within_the_limits_of_the_service() {
     };
     assert_eq!(first_batch(vec![entry(2, 10)]), (2, false));
     assert_eq!(first_batch((0..3000).map(|at| entry(at, 10)).collect()), (MAX_EVENTS, false));
-    assert_eq!(first_batch((0..20).map(|at| entry(at, 60_000)).collect()).1, true);
+    assert!(first_batch((0..20).map(|at| entry(at, 60_000)).collect()).1);
     assert_eq!(first_batch(vec![entry(2 * MAX_SPAN, 10)]), (1, true));
 }
 

@@ -31,7 +31,7 @@ impl Object for Gateway {
     async fn plan(session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
         let it = &change.planned;
         let names = [&it.config, &it.wireguard_key, &it.tls_key];
-        let script = match script(&it.release, names, &it.log_group, Attr::Null) {
+        let script = match script(&it.release, names, &it.log_group, &Attr::Null) {
             Ok(script) => script,
             Err(error) => return diagnostics.extend(error),
         };
@@ -133,14 +133,14 @@ pub(crate) fn script(
     release: &Attr<ReleaseBlock>,
     names: [&Attr<String>; 3],
     log_group: &Attr<String>,
-    volume: Attr<Volume>,
+    volume: &Attr<Volume>,
 ) -> Result<Attr<String>, Diagnostics> {
     let logs = match log_group {
         Attr::Known(group) => Attr::Known(Logs::CloudWatch(group.clone())),
         Attr::Null => Attr::Null,
         Attr::Unknown => Attr::Unknown,
     };
-    boot::planned(Run::CloudInit, release, names, Source::AwsSsm, &Extras::planned(logs, volume))
+    boot::planned(Run::CloudInit, release, names, Source::AwsSsm, &Extras::planned(&logs, volume))
 }
 
 fn failed(id: &str, found: &api::Found) -> Diagnostic {

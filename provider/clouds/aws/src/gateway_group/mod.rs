@@ -97,7 +97,7 @@ impl Object for GatewayGroup {
         wanted.network_interface_id = have.id.into();
         let template = wanted.template(work, &tags).await?;
         wanted.group(work, zone, &template, &tags).await?;
-        Ok(op.call(|| api::get(aws, &wanted)).await?)
+        op.call(|| api::get(aws, &wanted)).await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<GatewayGroup>, Diagnostics> {
@@ -133,7 +133,7 @@ impl GatewayGroup {
             Attr::Known(id) => Attr::Known(Volume(id.to_string())),
             _ => Attr::Unknown,
         };
-        script(&self.release, [&self.config, &self.wireguard_key, &self.tls_key], &self.log_group, volume)
+        script(&self.release, [&self.config, &self.wireguard_key, &self.tls_key], &self.log_group, &volume)
     }
 
     /// The volume with the leases, which is created if it is missing.
@@ -176,7 +176,7 @@ impl GatewayGroup {
             let found = template::find(aws, name).await?;
             found.ok_or_else(|| ApiError::absent("DescribeLaunchTemplates", name))
         });
-        Ok(found.await?)
+        found.await
     }
 
     /// The Auto Scaling group, with an instance of this version of the template in service.

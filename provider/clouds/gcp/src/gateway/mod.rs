@@ -98,6 +98,6 @@ fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
         &gateway.release,
         names,
         Source::GcpSecret,
-        &Extras::planned(logs, Attr::Null),
+        &Extras::planned(&logs, &Attr::Null),
     )
 }
