@@ -336,7 +336,11 @@ fn what_google_denies_is_a_warning() -> Result<()> {
         // What the project can use in the host is still known.
         "is inside 10.8.0.0/20 of live projects/acme-host/regions/us-east1/subnetworks/shared",
     ] {
-        ensure!(output.matches(said).count() == 1, "{said:?} once in {output}");
+        let often = output.matches(said).count();
+        ensure!(
+            often == 1 || (often > 1 && said.starts_with("change ")),
+            "{said:?} {often} times in {output}"
+        );
     }
     Ok(())
 }
