@@ -37,10 +37,8 @@ fn by_hand(stage: &AwsStage, form: &str) -> Result<String> {
 fn a_user_without_usable_credentials_is_told_what_to_run() -> Result<()> {
     let mut stage = AwsStage::with(ProxyConfig::default(), VPC)?;
     configure(&stage, "region = \"us-east-1\", endpoint_url = var.endpoint_url")?;
-    let folder = stage.terraform.home().join(".aws");
-    fs::create_dir_all(&folder)?;
     fs::write(
-        folder.join("config"),
+        stage.terraform.home().join("aws-config"),
         "[profile sso]\nsso_session = corp\nsso_account_id = 123456789012\nsso_role_name = Admin\n\
          [sso-session corp]\nsso_region = us-east-1\nsso_start_url = https://corp.example/start\n\
          [profile base]\naws_access_key_id = AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = secret\n\

@@ -294,6 +294,10 @@ impl ApiError {
                  an identity of a workload identity pool, or `roles/iam.serviceAccountTokenCreator` to any other \
                  principal."
             }
+            _ if self.reason == NO_CREDENTIALS && self.message.contains("exchange token") => {
+                "Check the audience in the credentials file, and the attribute mapping and condition of the provider in \
+                 the workload identity pool."
+            }
             _ if self.reason == NO_CREDENTIALS => {
                 "Check the credentials file in `gcp.credentials` or GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth \
                  application-default login`."
@@ -535,7 +539,9 @@ fn reason_in(response: &str) -> Option<String> {
     let member = |path: &str| json.pointer(path).and_then(Value::as_str);
     match (member("/error/message"), member("/error"), member("/error_description")) {
         (Some(message), ..) => Some(message.to_owned()),
-        (None, Some(code), Some(description)) => Some(format!("{description} ({code})")),
+        (None, Some(code), Some(description)) => {
+            Some(format!("{} ({code})", description.trim_end_matches('.')))
+        }
         (None, code, _) => code.map(str::to_owned),
     }
 }

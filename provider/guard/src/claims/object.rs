@@ -42,7 +42,7 @@ impl Object {
     pub(crate) fn s3(bucket: &str, key: &str, options: &S3Options) -> Result<Object, Error> {
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
         if let Some(path) = &options.ca_bundle {
-            let unreadable = |error| Error::Generic { store: "S3", source: Box::new(error) };
+            let unreadable = |error: std::io::Error| Error::Generic { store: "S3", source: Box::new(error) };
             let authorities = Certificate::from_pem_bundle(&std::fs::read(path).map_err(unreadable)?)?;
             let client =
                 authorities.into_iter().fold(ClientOptions::new(), ClientOptions::with_root_certificate);

@@ -24,7 +24,7 @@ use tf_provider_rs::{Diagnostic, NotKnown, Path};
 use tokio::sync::Mutex;
 use warren_managed::sets;
 
-use self::plan::{Mfa, Mistake, Plan, Role, Source};
+use self::plan::{METADATA, Mfa, Mistake, Plan, Role, Source};
 use crate::client::{self, APP};
 use crate::config::{AssumeRole, AwsConfig};
 use crate::error::{ApiError, redacted_chain, unreachable};
@@ -278,6 +278,9 @@ impl Resolved {
                 unreachable(dead)
             ));
         }
+        let missing = matches!(error, CredentialsError::CredentialsNotLoaded(_));
+        // Some networks answer in place of the metadata service.
+        let detail = if missing { String::new() } else { format!(" ({reason})") };
         failed(match origin {
             _ if reason.contains("Invalid Configuration") => format!(
                 "AWS credentials from {origin} could not be loaded: {reason}. Remove the custom endpoint, or the setting \
@@ -292,16 +295,19 @@ impl Resolved {
                 "The session of profile `{profile}` in IAM Identity Center (SSO) is missing or has expired: {reason}. \
                  Run `aws sso login --profile {profile}`, then re-run the command."
             ),
-            "credential_process" => format!(
-                "The `credential_process` of profile `{profile}` failed: {}. Run the program in a shell to see its \
-                 output.",
-                reason.replace(
-                    "Error retrieving credentials: external process exited with code exit status",
-                    "the program exited with status"
+            "credential_process" => {
+                let reason = reason.replace(
+                    "Error retrieving credentials: external process exited with code exit status:",
+                    "the program exited with status",
+                );
+                let reason = reason.trim_end_matches("Stderr:").trim_end_matches(['.', ' ']);
+                format!(
+                    "The `credential_process` of profile `{profile}` failed: {reason}. Run the program in a shell to see \
+                     its output."
                 )
-            ),
-            _ if matches!(error, CredentialsError::CredentialsNotLoaded(_)) => format!(
-                "No AWS credentials were found in {origin}. Run `aws configure sso` and `aws sso login`, name a profile \
+            }
+            _ if missing || origin == METADATA => format!(
+                "No AWS credentials were found in {origin}{detail}. Run `aws configure sso` and `aws sso login`, name a profile \
                  with AWS_PROFILE or `aws.profile`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             ),
             _ => format!(

@@ -45,6 +45,9 @@ pub(crate) enum Source {
     Metadata,
 }
 
+/// Everywhere, if nothing is configured.
+pub(crate) const METADATA: &str = "environment variables, shared files, and the container and instance roles";
+
 /// Without keys, and without the arguments of a program.
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,7 +65,7 @@ impl Source {
             Source::Process(_) => "credential_process",
             Source::Container => "the container's credentials endpoint",
             Source::Instance => "the instance metadata service",
-            Source::Metadata => "environment variables, shared files, and the container and instance roles",
+            Source::Metadata => METADATA,
         }
     }
 }

@@ -108,7 +108,7 @@ async fn resolve(path: &Path) -> Done {
     let config = AwsConfig {
         region: text("region"),
         profile: text("profile"),
-        max_attempts: block["max_attempts"].as_u64().and_then(|attempts| attempts.try_into().ok()).into(),
+        max_attempts: block["max_attempts"].as_u64().and_then(|attempts| u32::try_from(attempts).ok()).into(),
         endpoint_url: text("endpoint_url"),
         assume_role: roles.next().into(),
         assume_role_chain: Attr::Known(roles.collect()),
@@ -188,7 +188,7 @@ fn attempts_end_at_the_number_of_the_settings() -> Done {
         (json!({ "max_attempts": 2 }), &variables[..], "", 2),
         (json!({}), &variables[..1], "max_attempts = 4", 3),
         (json!({}), &variables[..], "", 3),
-        (json!({}), &[], "max_attempts = 4\nretry_mode = adaptive", 4),
+        (json!({}), &variables[..0], "max_attempts = 4\nretry_mode = adaptive", 4),
     ]
     .into_iter()
     .enumerate()
