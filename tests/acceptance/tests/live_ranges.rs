@@ -135,6 +135,7 @@ fn prefix_lists_are_read_and_what_cannot_be_read_is_a_warning() -> Result<()> {
     ] {
         ensure!(output.matches(said).count() == 1, "{said:?} once in {output}");
     }
+    stage.cloud.proxy().assert_valid();
     Ok(())
 }
 
