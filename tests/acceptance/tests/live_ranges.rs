@@ -135,6 +135,7 @@ fn prefix_lists_are_read_and_what_cannot_be_read_is_a_warning() -> Result<()> {
     ] {
         ensure!(output.matches(said).count() == 1, "{said:?} once in {output}");
     }
+    stage.cloud.proxy().assert_valid();
     Ok(())
 }
 
@@ -213,7 +214,8 @@ fn ranges_of_google_outside_of_the_project() -> Result<()> {
     let (terraform, google) = (&stage.terraform, &stage.cloud);
     terraform.apply(&[])?.success()?;
     let plan = terraform.plan(&["-detailed-exitcode"])?;
-    ensure!(plan.code == 0 && !plan.output().contains("Warning"), "{}", plan.output());
+    let told = flat(&plan.output());
+    ensure!(plan.code == 0 && !told.contains("Could not read") && !told.contains("overlap"), "{told}");
 
     // To another configuration, the peer is a network of a project that it does not read.
     let peer = ["network.peer", "subnetwork.peer", "network_peering.peer", "network_peering.hub"];
@@ -290,7 +292,8 @@ fn ranges_of_google_outside_of_the_project() -> Result<()> {
         ensure!(output.contains(said) && !output.contains("Address conflict"), "{range}: {output}");
     }
     let output = plan("10.20.0.0/20")?;
-    ensure!(!output.contains("Warning") && !output.contains("Error"), "{output}");
+    let told = ["Could not read", "overlap", "Error"];
+    ensure!(!told.iter().any(|told| output.contains(told)), "{output}");
     google.front().assert_valid();
     Ok(())
 }
@@ -317,11 +320,11 @@ fn what_google_denies_is_a_warning() -> Result<()> {
     let host = denied("compute.subnetworks.aggregatedList", "compute.subnetworks.list");
     google.front().inject(host.with_param("project", "acme-host"));
     let disabled = "Network Connectivity API has not been used in project 1000000 before or it is disabled.";
-    let disabled = Fault::error(403, "SERVICE_DISABLED", disabled);
-    google
-        .front()
-        .inject(disabled.on("networkconnectivity.projects.locations.internalRanges.list").times(u32::MAX));
-    google.front().inject(denied("compute.routers.aggregatedList", "compute.routers.list").times(u32::MAX));
+    let disabled = Fault::error(403, "SERVICE_DISABLED", disabled).times(u32::MAX);
+    let disabled = disabled.on("networkconnectivity.projects.locations.internalRanges.list");
+    google.front().inject(disabled.with_param("parent", "projects/acme-ml/locations/global"));
+    let routers = denied("compute.routers.aggregatedList", "compute.routers.list");
+    google.front().inject(routers.with_param("project", "acme-ml"));
     let output = flat(&stage.terraform.plan(&[])?.failure()?.output());
     for said in [
         "Could not read subnetworks of the Shared VPC host of Google Cloud project acme-host",
@@ -334,7 +337,11 @@ fn what_google_denies_is_a_warning() -> Result<()> {
         // What the project can use in the host is still known.
         "is inside 10.8.0.0/20 of live projects/acme-host/regions/us-east1/subnetworks/shared",
     ] {
-        ensure!(output.matches(said).count() == 1, "{said:?} once in {output}");
+        let often = output.matches(said).count();
+        ensure!(
+            often == 1 || (often > 1 && said.starts_with("change ")),
+            "{said:?} {often} times in {output}"
+        );
     }
     Ok(())
 }
