@@ -42,7 +42,7 @@ pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
         let (id, vcpus) =
             (cpu.id.known().map_or("", String::as_str), cpu.vcpu_count.known().copied().unwrap_or(0));
         let detail = format!(
-            "RunPod allows at most {most} GB of container disk for `{id}` with {vcpus} vCPUs, and the pod asks for \
+            "RunPod allows at most {most} GB of container disk for `{id}` with {vcpus} vCPUs, and the pod requests \
              {disk} GB. Lower `disk`, raise `cpu.vcpu_count`, or keep the data on a `network_volume`."
         );
         diagnostics.error_at(Path::of("disk"), "Container disk too large for the CPU flavor", detail);
