@@ -3,7 +3,7 @@
 use tf_provider_rs::{Attr, Change, Diagnostics, Path};
 use warren_managed::sets;
 
-use super::model::{Cpu, Pod, Status, WhenStopped};
+use super::model::{Pod, Status, WhenStopped};
 use crate::gpu::left_out;
 
 /// Checks combinations of attributes, ignoring unknown values.
@@ -42,7 +42,7 @@ pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
         let (id, vcpus) =
             (cpu.id.known().map_or("", String::as_str), cpu.vcpu_count.known().copied().unwrap_or(0));
         let detail = format!(
-            "RunPod allows at most {most} GB of container disk for `{id}` with {vcpus} vCPUs, and the pod asks for \
+            "RunPod allows at most {most} GB of container disk for `{id}` with {vcpus} vCPUs, and the pod requests \
              {disk} GB. Lower `disk`, raise `cpu.vcpu_count`, or keep the data on a `network_volume`."
         );
         diagnostics.error_at(Path::of("disk"), "Container disk too large for the CPU flavor", detail);
@@ -60,14 +60,19 @@ pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Lowers the default size of the container disk to what the CPU flavor allows.
+/// Plans the size of the container disk where the configuration has none: the CPU flavor may allow less than the default.
 pub(super) fn default_disk(change: &mut Change<Pod>) {
-    if change.config.disk.is_null()
-        && let Some(most) = change.planned.cpu.known().and_then(Cpu::disk_limit)
-        && change.planned.disk.known().is_some_and(|disk| *disk > most)
-    {
-        change.planned.disk = most.into();
+    const DEFAULT: i64 = 50;
+    if !change.config.disk.is_null() {
+        return;
     }
+    change.planned.disk = match &change.planned.cpu {
+        Attr::Null => DEFAULT.into(),
+        Attr::Known(cpu) if cpu.id.is_known() && cpu.vcpu_count.is_known() => {
+            cpu.disk_limit().map_or(DEFAULT, |most| most.min(DEFAULT)).into()
+        }
+        Attr::Known(_) | Attr::Unknown => Attr::Unknown,
+    };
 }
 
 /// Adds the attributes whose change replaces the pod, beyond those marked in the schema.

@@ -51,7 +51,7 @@ pub(crate) struct Pod {
     /// Size of the container disk in GB, 1 to 100000. The disk is empty after each start. CPU flavors limit it: `cpu3c` and
     /// `cpu3g` to 10 GB per vCPU, `cpu5c` to 15 GB per vCPU. Updated in place. Defaults to `50`, or to the limit of the
     /// CPU flavor if that is lower.
-    #[attr(default = 50, validate = between(1, 100_000))]
+    #[attr(optional, computed, validate = between(1, 100_000))]
     pub(crate) disk: Attr<i64>,
     /// ID of the `warren_runpod_registry_auth` used to pull a private image. Updated in place.
     #[attr(optional, validate = filled)]

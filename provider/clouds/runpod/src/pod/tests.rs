@@ -159,7 +159,8 @@ fn the_default_disk_fits_the_cpu_flavor() {
     let disk = |flavor: &str, vcpus: i64, configured: Attr<i64>| {
         let cpu = Cpu { id: flavor.into(), vcpu_count: vcpus.into() };
         let config = Pod { gpu: Attr::Null, cpu: Attr::Known(cpu), disk: configured, ..pod() };
-        let planned = Pod { disk: configured.known().copied().unwrap_or(50).into(), ..config.clone() };
+        let disk = if configured.is_null() { Attr::Unknown } else { configured };
+        let planned = Pod { disk, ..config.clone() };
         let mut change =
             Change { prior: None, config, planned, requires_replace: Vec::new(), deferred: None };
         check::default_disk(&mut change);
@@ -170,6 +171,18 @@ fn the_default_disk_fits_the_cpu_flavor() {
     assert_eq!(disk("cpu5c", 4, Attr::Null), 50.into());
     assert_eq!(disk("cpu9z", 2, Attr::Null), 50.into());
     assert_eq!(disk("cpu3c", 2, 50.into()), 50.into(), "what is configured is refused, not changed");
+    let mut unknown = Change {
+        prior: None,
+        config: Pod { disk: Attr::Null, ..pod() },
+        planned: Pod { cpu: Attr::Unknown, gpu: Attr::Null, ..pod() },
+        requires_replace: Vec::new(),
+        deferred: None,
+    };
+    check::default_disk(&mut unknown);
+    assert_eq!(unknown.planned.disk, Attr::Unknown, "the flavor decides at apply");
+    unknown.planned.cpu = Attr::Null;
+    check::default_disk(&mut unknown);
+    assert_eq!(unknown.planned.disk, 50.into());
 }
 
 #[test]
