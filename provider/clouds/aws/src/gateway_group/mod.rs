@@ -94,7 +94,7 @@ impl Object for GatewayGroup {
         let volume = self.volume(work, zone, &tags).await?;
         let mut wanted = GatewayGroup { volume_id: Attr::Known(volume), ..self.clone() };
         wanted.user_data = wanted.script()?;
-        wanted.network_interface_id = have.id.into();
+        wanted.network_interface_id = have.id;
         let template = wanted.template(work, &tags).await?;
         wanted.group(work, zone, &template, &tags).await?;
         op.call(|| api::get(aws, &wanted)).await
