@@ -85,8 +85,7 @@ async fn endpoint(sdk: &SdkConfig, call: impl AsyncFn(SdkConfig)) -> Option<Stri
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .build();
     call(sdk).await;
-    let url = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-    url
+    seen.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Records the URL of a request instead of sending it.
