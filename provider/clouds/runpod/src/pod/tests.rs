@@ -203,7 +203,6 @@ fn combinations_that_runpod_refuses_are_told() {
         choice: gpu("NVIDIA L4").choice,
         min_cuda_version: "12.1".into(),
         allowed_cuda_versions: sets::of(["12.8".to_owned()]),
-        ..Gpu::default()
     };
     let all: String = [
         Pod { cpu: cpu.clone(), ..pod() },
