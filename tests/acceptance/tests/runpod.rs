@@ -341,7 +341,7 @@ fn gpu_types_and_data_centers_are_tried_in_order() -> Result<()> {
     let reordered = ["-var", r#"gpus=["NVIDIA A100 80GB PCIe", "NVIDIA L4"]"#];
     let changed = terraform.apply(&reordered)?.success()?;
     ensure!(flat(&changed.stdout).contains("0 added, 1 changed, 0 destroyed"), "{}", changed.stdout);
-    assert_eq!((id(&stage)?, calls()), (first.clone(), 4));
+    assert_eq!((id(&stage)?, calls()), (first, 4));
 
     // A type that is no longer wanted does. A stopped pod costs nothing.
     let other = ["-var", r#"gpus=["NVIDIA H100 80GB HBM3"]"#];
