@@ -199,7 +199,7 @@ fn subnetwork(range: &str) -> String {
     )
 }
 
-fn object(value: Value) -> Result<Map<String, Value>> {
+fn object(value: &Value) -> Result<Map<String, Value>> {
     value.as_object().cloned().context("an object")
 }
 
@@ -237,15 +237,15 @@ fn ranges_of_google_outside_of_the_project() -> Result<()> {
         "address": "10.4.0.0", "prefixLength": 20, "purpose": "VPC_PEERING", "addressType": "INTERNAL",
         "network": link(hub), "labelFingerprint": "AAAAAAAAAAA=",
     });
-    google.place("projects/acme-ml/global/addresses/sql", "compute#address", object(psa)?);
+    google.place("projects/acme-ml/global/addresses/sql", "compute#address", object(&psa)?);
     let router = json!({"network": link(hub), "bgp": {"asn": 64512}, "bgpPeers": [{"name": "on-prem"}]});
-    google.place("projects/acme-ml/regions/us-central1/routers/vpn", "compute#router", object(router)?);
+    google.place("projects/acme-ml/regions/us-central1/routers/vpn", "compute#router", object(&router)?);
     let route = json!({
         "network": link(hub), "destRange": "10.7.0.0/20", "nextHopIp": "10.9.0.2", "priority": 100, "routeType": "STATIC",
     });
-    google.place("projects/acme-ml/global/routes/appliance", "compute#route", object(route)?);
+    google.place("projects/acme-ml/global/routes/appliance", "compute#route", object(&route)?);
     let shared = "projects/acme-host/global/networks/shared";
-    google.place(shared, "compute#network", object(json!({"autoCreateSubnetworks": false}))?);
+    google.place(shared, "compute#network", object(&json!({"autoCreateSubnetworks": false}))?);
     let subnet = json!({
         "network": link(shared), "ipCidrRange": "10.8.0.0/20", "purpose": "PRIVATE", "stackType": "IPV4_ONLY",
         "secondaryIpRanges": [{"rangeName": "pods", "ipCidrRange": "10.10.0.0/20"}],
@@ -253,7 +253,7 @@ fn ranges_of_google_outside_of_the_project() -> Result<()> {
     google.place(
         "projects/acme-host/regions/us-east1/subnetworks/shared",
         "compute#subnetwork",
-        object(subnet)?,
+        object(&subnet)?,
     );
 
     let plan = |range: &str| -> Result<String> {
@@ -310,7 +310,7 @@ fn what_google_denies_is_a_warning() -> Result<()> {
     google.place(
         "projects/acme-host/regions/us-east1/subnetworks/shared",
         "compute#subnetwork",
-        object(subnet)?,
+        object(&subnet)?,
     );
     let denied = |action: &str, permission: &str| {
         let message = format!("Required '{permission}' permission for 'projects/acme'");
