@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use warren_acceptance::overlay::Instance;
-use warren_acceptance::{AwsStage, KillCalls, build_folder, flat, journey, kill_points};
+use warren_acceptance::{AwsStage, build_folder, flat, journey};
 use warren_harness::{Kind, ProxyConfig};
 
 fn stage(habits: ProxyConfig) -> Result<AwsStage> {
@@ -221,14 +221,4 @@ fn sessions_logs_and_architectures() -> Result<()> {
     stage.terraform.destroy(&[])?.success()?;
     by_hand(&stage, "Action=DeleteKeyPair&KeyName=ops")?;
     stage.nothing_left()
-}
-
-/// A sample of the kill points.
-#[test]
-fn a_provider_killed_at_gateway_groups_leaves_nothing_behind() -> Result<()> {
-    let report =
-        kill_points(|| stage(ProxyConfig::default()), KillCalls::every(37), &mut |line| println!("{line}"))?;
-    println!("{report}");
-    ensure!(report.survived >= 6, "{report}");
-    Ok(())
 }
