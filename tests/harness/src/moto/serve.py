@@ -118,6 +118,19 @@ def create_network_interface(self, subnet, private_ip_address=None, *more, **kin
 
 NetworkInterfaceBackend.create_network_interface = create_network_interface
 
+delete_interface = NetworkInterfaceBackend.delete_network_interface
+
+
+def delete_network_interface(self: NetworkInterfaceBackend, eni_id: str) -> None:
+    """The elastic address of a deleted interface is free again."""
+    delete_interface(self, eni_id)
+    for address in self.addresses:
+        if address.eni and address.eni.id == eni_id:
+            self.disassociate_address(association_id=address.association_id)
+
+
+NetworkInterfaceBackend.delete_network_interface = delete_network_interface
+
 
 start_instances = FakeAutoScalingGroup.replace_autoscaling_group_instances
 
