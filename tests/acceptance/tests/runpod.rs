@@ -301,8 +301,14 @@ fn an_expired_registry_credential_is_told() -> Result<()> {
 }
 
 const CANDIDATES: &str = r#"
-variable "gpus" { default = ["NVIDIA H100 80GB HBM3", "NVIDIA A100 80GB PCIe"] }
-variable "data_centers" { default = ["US-KS-2", "EU-RO-1"] }
+variable "gpus" {
+  type    = list(string)
+  default = ["NVIDIA H100 80GB HBM3", "NVIDIA A100 80GB PCIe"]
+}
+variable "data_centers" {
+  type    = list(string)
+  default = ["US-KS-2", "EU-RO-1"]
+}
 
 resource "warren_runpod_pod" "worker" {
   name              = "worker"
@@ -343,7 +349,7 @@ fn gpu_types_and_data_centers_are_tried_in_order() -> Result<()> {
     ensure!(flat(&changed.stdout).contains("0 added, 1 changed, 0 destroyed"), "{}", changed.stdout);
     assert_eq!((id(&stage)?, calls()), (first, 4));
 
-    // A type that is no longer wanted does. A stopped pod costs nothing.
+    // A type that is no longer wanted does.
     let other = ["-var", r#"gpus=["NVIDIA H100 80GB HBM3"]"#];
     let plan = terraform.plan(&other)?.success()?;
     ensure!(flat(&plan.stdout).contains("1 to add, 0 to change, 1 to destroy"), "{}", plan.stdout);
