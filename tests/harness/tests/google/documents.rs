@@ -13,8 +13,15 @@ use warren_harness::{Google, GoogleConfig, Venv};
 use crate::client::call;
 
 /// The documents of the APIs that the double serves.
-const APIS: [&str; 6] =
-    ["compute", "artifactregistry", "accesscontextmanager", "secretmanager", "iam", "dns"];
+const APIS: [&str; 7] = [
+    "compute",
+    "artifactregistry",
+    "accesscontextmanager",
+    "secretmanager",
+    "iam",
+    "dns",
+    "networkconnectivity",
+];
 
 /// How deep bodies are spoilt.
 const DEPTH: usize = 2;
