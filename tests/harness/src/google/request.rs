@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::discovery::{Document, Method, Problem, Side};
 use super::error::Refusal;
 use super::key::{Key, Place};
+use super::served::SERVED;
 use super::world::Body;
 use crate::front::{Call, Service};
 use crate::query::Params;
@@ -199,5 +200,7 @@ fn route(
         let found = !method.spans_segments() || bound.iter().all(fits);
         found.then_some((method.template.len(), place, bound))
     });
-    matching.max_by_key(|(length, ..)| *length).map(|(_, place, bound)| (place, bound))
+    // Several APIs have the same paths for operations: one that the double serves is meant.
+    let served = |place: &(usize, usize)| SERVED.contains(&documents[place.0].methods[place.1].id.as_str());
+    matching.max_by_key(|(length, place, _)| (*length, served(place))).map(|(_, place, bound)| (place, bound))
 }

@@ -46,7 +46,7 @@ impl Object for Endpoint {
         {
             planned.address_id = api::address_id(&gcp.project, name).into();
         }
-        match occupied(planned, session.known_of(&*planned).as_deref()) {
+        match occupied(planned, change.prior.is_some(), session.known_of(&*planned).as_deref()) {
             Ok(resource) => diagnostics.extend(session.guard().plan(resource).await),
             Err(error) => diagnostics.extend(error.into()),
         }
@@ -120,9 +120,10 @@ fn net(address: Attr<Ipv4Addr>) -> Option<IpNet> {
     address.into_known().map(|address| IpNet::from(IpAddr::V4(address)))
 }
 
-/// The endpoint's address for the guard.
-fn occupied(endpoint: &Endpoint, gcp: Option<&Gcp>) -> Result<PlannedResource, NotKnown> {
-    let resource = PlannedResource::new(key(endpoint, gcp)?).id(endpoint.object.id_here());
+/// The endpoint's address for the guard, which takes an ID for that of an object that exists.
+fn occupied(endpoint: &Endpoint, exists: bool, gcp: Option<&Gcp>) -> Result<PlannedResource, NotKnown> {
+    let id = endpoint.object.id_here().filter(|_| exists);
+    let resource = PlannedResource::new(key(endpoint, gcp)?).id(id);
     Ok(match net(endpoint.address) {
         Some(net) => resource.range(net, Path::of("address"), Role::Occupy),
         None => resource.unknown(Family::V4),

@@ -13,5 +13,5 @@ fn the_address_is_told_to_the_guard() {
     let object = GcpObject { name: "apis".into(), ..GcpObject::default() };
     let address = std::net::Ipv4Addr::new(10, 0, 255, 254).into();
     let endpoint = Endpoint { object, address, ..Endpoint::default() };
-    assert_eq!(occupied(&endpoint, None).unwrap().ranges[0].net.to_string(), "10.0.255.254/32");
+    assert_eq!(occupied(&endpoint, false, None).unwrap().ranges[0].net.to_string(), "10.0.255.254/32");
 }

@@ -42,7 +42,7 @@ impl Object for Subnetwork {
             let subnetwork = PlannedSubnetwork { network: network.id(), ranges: ranges::nets(planned) };
             session.run().subnetworks.put(id.unwrap_or(name), id, subnetwork);
         }
-        match ranges::occupied(planned, session.known_of(planned).as_deref()) {
+        match ranges::occupied(planned, change.prior.is_some(), session.known_of(planned).as_deref()) {
             Ok(resource) => diagnostics.extend(session.guard().plan(resource).await),
             Err(error) => diagnostics.extend(error.into()),
         }

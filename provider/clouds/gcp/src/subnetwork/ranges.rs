@@ -54,8 +54,14 @@ pub(super) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
 }
 
 /// The subnetwork's ranges for the guard. Its network has no range of its own, so it is compared with every network.
-pub(super) fn occupied(subnet: &Subnetwork, gcp: Option<&Gcp>) -> Result<PlannedResource, NotKnown> {
-    let mut resource = PlannedResource::new(key(subnet, gcp)?).id(subnet.object.id_here());
+/// The ID of a subnetwork is known before it exists, and the guard takes an ID for that of an object.
+pub(super) fn occupied(
+    subnet: &Subnetwork,
+    exists: bool,
+    gcp: Option<&Gcp>,
+) -> Result<PlannedResource, NotKnown> {
+    let id = subnet.object.id_here().filter(|_| exists);
+    let mut resource = PlannedResource::new(key(subnet, gcp)?).id(id);
     if subnet.secondary_ip_ranges.is_unknown() {
         resource = resource.unknown(Family::V4);
     }
