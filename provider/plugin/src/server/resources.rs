@@ -349,7 +349,9 @@ impl Service {
                 }
             }
         };
-        let state = wire::decode(Some(&proto::DynamicValue { msgpack: Vec::new(), json }), &entry.ty)?;
+        let stored = proto::DynamicValue { msgpack: Vec::new(), json };
+        let mut state = wire::decode(Some(&stored), &entry.ty)?;
+        add_defaults(&mut state, &parse_state(&stored.json)?, &entry.schema);
         Ok(proto::upgrade_resource_state::Response {
             upgraded_state: Some(entry.encode(&state)?),
             diagnostics: Vec::new(),
@@ -411,6 +413,17 @@ impl Service {
                 diagnostics: wire::diagnostics(diagnostics),
                 ..Default::default()
             }),
+        }
+    }
+}
+
+/// Sets attributes that did not exist when the state was stored to their defaults, so that they are no change. Terraform
+/// stores all attributes of a schema, also those that are null.
+fn add_defaults(state: &mut Value, stored: &serde_json::Value, schema: &Schema) {
+    let (Value::Object(state), Some(stored)) = (state, stored.as_object()) else { return };
+    for attribute in schema.attributes.iter().filter(|attribute| !stored.contains_key(&attribute.name)) {
+        if let Some(default) = &attribute.default {
+            state.insert(attribute.name.clone(), default.clone());
         }
     }
 }
