@@ -104,7 +104,8 @@ impl Step {
 }
 
 fn is_read(action: &str) -> bool {
-    ["get", "list", "aggregatedList"].iter().any(|verb| action.ends_with(&format!(".{verb}")))
+    let verb = action.rsplit('.').next().unwrap_or_default();
+    ["get", "list", "aggregatedList"].iter().any(|read| verb.starts_with(read))
 }
 
 fn is_operation(action: &str) -> bool {
