@@ -357,7 +357,7 @@ fn gpu_types_and_data_centers_are_tried_in_order() -> Result<()> {
     assert_eq!(got(&stage)?[1], json!("US-KS-2"));
     terraform.destroy(&[])?.success()?;
 
-    // All are refused, and each is told.
+    // If all are refused, the error lists the reason of each.
     cloud.configure(|config| {
         config.forbidden.insert("NVIDIA H100 80GB HBM3".to_owned());
         config.sold_out.insert("NVIDIA A100 80GB PCIe".to_owned());

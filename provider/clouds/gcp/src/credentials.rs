@@ -66,7 +66,7 @@ pub(crate) fn find(config: &GcpConfig, project: Option<&str>) -> Result<Found, D
     Ok(Found { credentials, universe: options.universe })
 }
 
-/// What every builder is told.
+/// Settings that all credentials have in common.
 #[derive(Clone, Debug, Default)]
 struct Options {
     quota: Option<String>,
