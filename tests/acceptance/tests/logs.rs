@@ -57,7 +57,7 @@ fn a_write_only_value_is_in_no_log_of_the_cloud_that_receives_it() -> Result<()>
     stage.terraform.apply(&[])?.success()?;
     let log = std::fs::read_to_string(log)?;
     let call = log.lines().find(|line| line.contains("operation=createSecret")).context("createSecret")?;
-    for field in ["called the RunPod API", "service=runpod", "status=200", "duration_ms=", "tf_req_id="] {
+    for field in ["called the RunPod API", "service=runpod", "status=201", "duration_ms=", "tf_req_id="] {
         ensure!(call.contains(field), "{field} is not in {call}");
     }
     ensure!(!log.contains(SECRET), "{log}");

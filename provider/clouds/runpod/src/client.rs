@@ -134,16 +134,17 @@ impl Client {
         let begun = Instant::now();
         let called = self.send(call).await;
         let (status, failure) = match &called {
-            Ok(_) => (200, None),
+            Ok((status, _)) => (*status, None),
             Err(error) => (error.status, Some(error.title.as_str())),
         };
         let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let operation = call.operation;
         tracing::debug!(service = "runpod", operation, status, duration_ms, failure, "called the RunPod API");
-        called
+        called.map(|(_, body)| body)
     }
 
-    async fn send(&self, call: Call<'_>) -> Result<Value, ApiError> {
+    /// The status and the body of the response.
+    async fn send(&self, call: Call<'_>) -> Result<(u16, Value), ApiError> {
         let Call { operation, method, path, body, secrets } = call;
         let mut request = self.http.request(method.clone(), format!("{}{path}", self.endpoint));
         if let Some(body) = body {
@@ -158,12 +159,12 @@ impl Client {
         let text = answer.text().await.map_err(silent)?;
         let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
         if status.is_success() && (!body.is_null() || status == StatusCode::NO_CONTENT) {
-            return Ok(body);
+            return Ok((status.as_u16(), body));
         }
         if status.is_success() {
             let message =
                 "the response is not JSON; check that `runpod.endpoint_url` is the URL of RunPod's API";
-            return Err(ApiError::answered(operation, 200, "Invalid response", message.to_owned()));
+            return Err(ApiError::answered(operation, status.as_u16(), "Invalid response", message.to_owned()));
         }
         let mut message = body["detail"].as_str().unwrap_or_default().to_owned();
         for error in body["errors"].as_array().into_iter().flatten().filter_map(Value::as_str) {
