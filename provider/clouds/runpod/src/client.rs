@@ -164,7 +164,12 @@ impl Client {
         if status.is_success() {
             let message =
                 "the response is not JSON; check that `runpod.endpoint_url` is the URL of RunPod's API";
-            return Err(ApiError::answered(operation, status.as_u16(), "Invalid response", message.to_owned()));
+            return Err(ApiError::answered(
+                operation,
+                status.as_u16(),
+                "Invalid response",
+                message.to_owned(),
+            ));
         }
         let mut message = body["detail"].as_str().unwrap_or_default().to_owned();
         for error in body["errors"].as_array().into_iter().flatten().filter_map(Value::as_str) {
