@@ -92,6 +92,7 @@ fn answers_of_route_53_and_s3() {
     let short =
         "<ListBucketResult><KeyCount>many</KeyCount><Contents><Key>a</Key></Contents></ListBucketResult>";
     assert_eq!(get(&zone(good)), "");
+    assert_eq!(told(Service::S3, "PutBucketPolicy", 200, "True"), "");
     let found = [
         get(&zone("<Id>Z1</Id><Name>a.</Name>")),
         told(Service::Route53, "CreateHostedZone", 200, ""),
