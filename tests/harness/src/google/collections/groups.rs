@@ -60,7 +60,7 @@ impl Rules for Groups {
         Ok(())
     }
 
-    fn change(&self, world: &mut World, key: &Key, mut change: Change<'_>) -> Result<(), Refusal> {
+    fn change(&self, world: &mut World, key: &Key, change: Change<'_>) -> Result<(), Refusal> {
         change.fingerprint("Instance group manager")?;
         change.keep(&["name", "baseInstanceName", "targetSize"])?;
         link(world, key, change.new, "instanceTemplate", "instanceTemplates")?;
