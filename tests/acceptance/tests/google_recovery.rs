@@ -24,9 +24,10 @@ fn stage(habits: GoogleConfig) -> Result<GoogleStage> {
 
 /// A call of Compute Engine past Terraform.
 fn by_hand(stage: &GoogleStage, method: &str, path: &str, body: &Value) -> Result<()> {
+    let data = if body.is_null() { Vec::new() } else { vec!["--data".to_owned(), body.to_string()] };
     let output = Command::new(warren_programs::program("curl")?)
         .args(["--silent", "--show-error", "--fail", "--request", method])
-        .args((!body.is_null()).then(|| format!("--data={body}")))
+        .args(data)
         .args(["--header", "Content-Type: application/json"])
         .arg(format!("{}/compute/v1/{path}", stage.cloud.endpoint()))
         .output()?;
