@@ -524,6 +524,11 @@ fn kill_points_end_the_caller_exactly_there() {
         let call = aws.proxy().disarm().unwrap();
         assert_eq!(call.params.get("CidrBlock"), "10.3.0.0/16");
     }
+    // Counting calls that change something.
+    aws.proxy().arm(KillSwitch::run(1, Phase::After, |_| {}).of_writes());
+    assert_eq!(ec2(&aws, "DescribeVpcs", &[]).status, 200);
+    assert!(try_ec2(&aws, "CreateVpc", &[("CidrBlock", "10.9.0.0/16")]).is_none());
+    assert_eq!(aws.proxy().disarm().unwrap().action, "CreateVpc");
     // By process id, and by a callback.
     let mut bystander = Command::new("sleep").arg("60").spawn().unwrap();
     aws.proxy().arm(KillSwitch::pid(1, Phase::Before, bystander.id()));

@@ -60,7 +60,7 @@ mod vpc;
 mod vpc_endpoint;
 mod vpc_peering;
 
-pub use config::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, IgnoreTags};
+pub use config::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, IgnoreTags, RoleSession};
 pub use error::ApiError;
 pub use ids::LiveId;
 pub use live::LiveRanges;
