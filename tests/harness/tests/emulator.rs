@@ -236,6 +236,30 @@ fn new_objects_are_not_found_at_first() {
 }
 
 #[test]
+fn a_changed_attribute_is_shown_later() {
+    let aws = Emulator::start(ProxyConfig { stale_attributes: 2, ..ProxyConfig::default() }).unwrap();
+    let id = vpc(&aws, "10.1.0.0/16");
+    let names = || {
+        let asked = [("VpcId", id.as_str()), ("Attribute", "enableDnsHostnames")];
+        ok(&aws, "DescribeVpcAttribute", &asked).text("value").to_owned()
+    };
+    assert_eq!(names(), "false");
+    ok(&aws, "ModifyVpcAttribute", &[("VpcId", &id), ("EnableDnsHostnames.Value", "true")]);
+    assert_eq!([names(), names(), names()], ["false", "false", "true"]);
+    // A change to the same value changes nothing.
+    ok(&aws, "ModifyVpcAttribute", &[("VpcId", &id), ("EnableDnsHostnames.Value", "true")]);
+    assert_eq!(names(), "true");
+
+    ok(&aws, "CreateSubnet", &[("VpcId", &id), ("CidrBlock", "10.1.0.0/24")]);
+    let of_vpc = [("Filter.1.Name", "vpc-id"), ("Filter.1.Value.1", id.as_str())];
+    let subnet = ok(&aws, "DescribeSubnets", &of_vpc).text("subnetId").to_owned();
+    let maps = || ok(&aws, "DescribeSubnets", &of_vpc).text("mapPublicIpOnLaunch").to_owned();
+    ok(&aws, "ModifySubnetAttribute", &[("SubnetId", &subnet), ("MapPublicIpOnLaunch.Value", "true")]);
+    assert_eq!([maps(), maps(), maps()], ["false", "false", "true"]);
+    aws.proxy().assert_valid();
+}
+
+#[test]
 fn describes_come_in_pages() {
     let aws = start();
     let made: Vec<String> = (1..8).map(|n| vpc(&aws, &format!("10.{n}.0.0/16"))).collect();

@@ -32,6 +32,8 @@ mod memory;
 mod nat_gateway;
 mod parameter;
 mod partition;
+#[cfg(test)]
+mod played;
 mod policy;
 mod redact;
 mod region;
