@@ -350,7 +350,7 @@ impl Service {
         }
         let state = newer::add_defaults(&mut stored, &entry.schema.attributes)
             .and_then(|()| codec::json::from_json(&stored, &entry.ty))
-            .map_err(wire::unreadable)?;
+            .map_err(|error| wire::unreadable(&error))?;
         Ok(proto::upgrade_resource_state::Response {
             upgraded_state: Some(entry.encode(&state)?),
             diagnostics: Vec::new(),

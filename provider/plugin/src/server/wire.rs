@@ -21,11 +21,11 @@ pub(crate) fn decode(value: Option<&proto::DynamicValue>, ty: &Type) -> Result<V
     } else {
         return Ok(Value::Null);
     };
-    decoded.map_err(unreadable)
+    decoded.map_err(|error| unreadable(&error))
 }
 
 /// The error for a value that does not match the schema.
-pub(crate) fn unreadable(error: codec::CodecError) -> Diagnostic {
+pub(crate) fn unreadable(error: &codec::CodecError) -> Diagnostic {
     // What a configuration can contain, but no provider can read.
     let advice = match &error.reason {
         codec::Reason::NotANumber => "Use a number of at most 100,000 digits.",
