@@ -115,9 +115,8 @@ mod tests {
     use crate::error::Named as _;
 
     /// What a user sees of the first call of a run, and the time it takes.
-    async fn first_call(endpoint: String) -> (String, Duration) {
+    async fn first_call(clients: Clients) -> (String, Duration) {
         let begun = Instant::now();
-        let clients = Clients::new(Some(&endpoint), None).await.unwrap();
         let call = clients.networks.get().set_project("acme-ml").set_network("hub").send();
         let timeout = tokio::time::Instant::now() + Duration::from_secs(60);
         let error = retry::until(timeout, CancellationToken::new(), call).await;
@@ -132,11 +131,11 @@ mod tests {
         let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let hole = TcpListener::bind("127.0.0.1:0").unwrap();
         let silent = hole.local_addr().unwrap();
-        let (dead, silent, unknown) = tokio::join!(
-            first_call(format!("http://{dead}")),
-            first_call(format!("http://{silent}")),
-            first_call("http://compute.invalid".into()),
-        );
+        let clients = async |endpoint: String| Clients::new(Some(&endpoint), None).await.unwrap();
+        let dead = clients(format!("http://{dead}")).await;
+        let silent = clients(format!("http://{silent}")).await;
+        let unknown = clients("http://compute.invalid".into()).await;
+        let (dead, silent, unknown) = tokio::join!(first_call(dead), first_call(silent), first_call(unknown));
         for (told, time) in [&dead, &silent, &unknown] {
             assert!(*time < Duration::from_secs(10), "{time:?}: {told}");
             assert!(told.starts_with("networks.get failed: unreachable\n"), "{told}");
