@@ -9,5 +9,6 @@ mod handshake;
 mod lab;
 mod recovery;
 mod segment;
+mod table;
 mod timers;
 mod window;
