@@ -6,6 +6,7 @@ mod google;
 mod local;
 mod resource;
 mod role;
+mod runpod;
 pub(crate) mod topology;
 
 use crate::node::Node;
@@ -21,7 +22,7 @@ use warren_model::{Block, Defect, Model, NetworkRef, Position, Site};
 type Reader = fn(&mut Context<'_>, &Resource<'_>);
 
 /// Readers by cloud. Networks are read first, so that other resources can refer to them.
-const CLOUDS: &[&[(Role, Reader)]] = &[aws::READERS, google::READERS, local::READERS];
+const CLOUDS: &[&[(Role, Reader)]] = &[aws::READERS, google::READERS, local::READERS, runpod::READERS];
 
 /// What subnets and peerings refer to.
 const NETWORKS: &[Role] = &["aws.vpc", "gcp.network"];

@@ -23,7 +23,11 @@ pub const IMPLICIT: &[Implicit] = &[
         &["CreateAutoScalingGroup"],
         "checked when an Auto Scaling group gets a launch template",
     ),
-    implicit("iam:PassRole", &["RunInstances"], "checked when an instance gets an instance profile"),
+    implicit(
+        "iam:PassRole",
+        &["RunInstances", "CreateAutoScalingGroup"],
+        "checked when an instance gets an instance profile",
+    ),
     implicit("iam:PassRole", &["AddRoleToInstanceProfile"], "checked when a profile gets a role"),
     implicit("iam:PassRole", &["CreateFlowLogs"], "checked when a flow log delivers to CloudWatch Logs"),
     implicit("iam:TagInstanceProfile", &["CreateInstanceProfile"], "checked when a create call carries tags"),
@@ -79,9 +83,9 @@ pub const IMPLICIT: &[Implicit] = &[
     ),
 ];
 
-/// Permissions of Google that are checked in updates, which the examples of a type do not make.
-pub const IN_UPDATES: &[(&str, &str)] =
-    &[("dns.managedZoneOperations.get", "checked when an update waits for the operation of its zone")];
+/// Permissions of Google that a type needs only for updates, which its examples do not make: an update of a zone waits for
+/// its operation.
+pub const IN_UPDATES: &[(&str, &str)] = &[("warren_gcp_dns_zone", "dns.managedZoneOperations.get")];
 
 /// What each method of Google's APIs needs: always, and depending on its arguments.
 ///
@@ -89,11 +93,15 @@ pub const IN_UPDATES: &[(&str, &str)] =
 /// Artifact Registry, IAM, and Access Context Manager. Methods that are not here need the permission with their own name.
 pub const GOOGLE: &[(&str, &[&str], &[&str])] = &[
     ("compute.addresses.aggregatedList", &["compute.addresses.list"], &[]),
+    // External addresses; internal ones, as those of gateway groups, need permissions of their own.
     (
         "compute.addresses.insert",
         &["compute.addresses.create"],
-        &["compute.addresses.setLabels", "compute.subnetworks.use"],
+        &["compute.addresses.createInternal", "compute.addresses.setLabels", "compute.subnetworks.use"],
     ),
+    ("compute.addresses.delete", &["compute.addresses.delete"], &["compute.addresses.deleteInternal"]),
+    ("compute.disks.aggregatedList", &["compute.disks.list"], &[]),
+    ("compute.disks.insert", &["compute.disks.create"], &["compute.disks.setLabels"]),
     // Internal addresses: those of endpoints of Private Service Connect.
     (
         "compute.globalAddresses.insert",
@@ -139,6 +147,38 @@ pub const GOOGLE: &[(&str, &[&str], &[&str])] = &[
     ("compute.globalOperations.wait", &["compute.globalOperations.get"], &[]),
     ("compute.regionOperations.wait", &["compute.regionOperations.get"], &[]),
     ("compute.zoneOperations.wait", &["compute.zoneOperations.get"], &[]),
+    // The group acts as the service agent of the project, but its creator must be allowed to do what it does.
+    (
+        "compute.instanceGroupManagers.insert",
+        &["compute.instanceGroupManagers.create"],
+        &[
+            "compute.instanceGroups.create",
+            "compute.instanceTemplates.useReadOnly",
+            "compute.instances.create",
+        ],
+    ),
+    (
+        "compute.instanceGroupManagers.patch",
+        &["compute.instanceGroupManagers.update"],
+        &["compute.instanceTemplates.useReadOnly"],
+    ),
+    (
+        "compute.instanceGroupManagers.createInstances",
+        &["compute.instanceGroupManagers.update"],
+        &["compute.addresses.use", "compute.addresses.useInternal", "compute.disks.use"],
+    ),
+    ("compute.instanceGroupManagers.deleteInstances", &["compute.instanceGroupManagers.update"], &[]),
+    ("compute.instanceGroupManagers.listManagedInstances", &["compute.instanceGroupManagers.get"], &[]),
+    (
+        "compute.instanceGroupManagers.delete",
+        &["compute.instanceGroupManagers.delete"],
+        &["compute.instanceGroups.delete", "compute.instances.delete"],
+    ),
+    (
+        "compute.instanceTemplates.insert",
+        &["compute.instanceTemplates.create"],
+        &["compute.subnetworks.use", "compute.subnetworks.useExternalIp", "iam.serviceAccounts.actAs"],
+    ),
     ("compute.instances.aggregatedList", &["compute.instances.list"], &[]),
     (
         "compute.instances.insert",

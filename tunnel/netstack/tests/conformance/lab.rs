@@ -169,6 +169,7 @@ impl Lab {
     // ---- the peer's side --------------------------------------------------------------------------------------
 
     /// The peer sends this.
+    #[expect(clippy::needless_pass_by_value, reason = "scripts read better without references")]
     pub(crate) fn inject(&mut self, segment: Segment) {
         let packet = self.packet(&segment);
         let _ = writeln!(self.trace, "{} < {segment}", self.clock());
@@ -218,7 +219,7 @@ impl Lab {
         tcp.extend(self.local.port().to_be_bytes());
         tcp.extend(PEER_ISN.wrapping_add(segment.seq).to_be_bytes());
         tcp.extend(acked.to_be_bytes());
-        tcp.extend([((20 + options.len()) / 4 << 4) as u8, segment.flags]);
+        tcp.extend([(((20 + options.len()) / 4) << 4) as u8, segment.flags]);
         tcp.extend(window.to_be_bytes());
         tcp.extend([0; 4]);
         tcp.extend(options);
@@ -241,6 +242,7 @@ impl Lab {
     // ---- what leaves ------------------------------------------------------------------------------------------
 
     /// The next segment has left already and is this one.
+    #[expect(clippy::needless_pass_by_value, reason = "scripts read better without references")]
     pub(crate) fn expect(&mut self, want: Segment) -> Segment {
         let Some((_, seen)) = self.line().left.pop_front() else {
             panic!("nothing left, but expected\n    {want}\n{}", self.trace)
