@@ -94,6 +94,8 @@ pub(crate) struct Bbr {
     min_rtt: Option<Nanos>,
     min_rtt_at: Nanos,
     probe_done_at: Option<Nanos>,
+    /// A round trip has passed at the small flight.
+    probe_round: bool,
     phase: usize,
     phase_at: Nanos,
     phase_lost: bool,
@@ -130,6 +132,7 @@ impl Bbr {
             min_rtt: None,
             min_rtt_at: now,
             probe_done_at: None,
+            probe_round: false,
             phase: 0,
             phase_at: now,
             phase_lost: false,
@@ -173,7 +176,9 @@ impl Bbr {
         let Some(rate) = ack.rate else { return false };
         let starts = rate.prior_delivered >= self.round_end;
         if starts {
-            self.round += 1;
+            // The rounds of ProbeRtt say nothing of the bandwidth: they must not age what is known of it.
+            self.round += u64::from(self.mode != Mode::ProbeRtt);
+            self.probe_round = self.probe_done_at.is_some();
             self.round_end = ack.total_delivered;
             self.judge_loss(ack);
             self.round_start_delivered = ack.total_delivered;
@@ -290,8 +295,11 @@ impl Bbr {
             match self.probe_done_at {
                 None if ack.flight <= self.probe_window() + self.mss => {
                     self.probe_done_at = Some(ack.now + PROBE_RTT_TIME);
+                    self.probe_round = false;
+                    self.round_end = ack.total_delivered;
                 }
-                Some(done) if ack.now >= done => {
+                Some(done) if self.probe_round && ack.now >= done => {
+                    self.probe_done_at = None;
                     self.min_rtt_at = ack.now;
                     self.window = self.window.max(self.prior_window);
                     if self.full {
@@ -378,6 +386,14 @@ impl Controller for Bbr {
         } else if self.mode == Mode::ProbeRtt && self.probe_done_at.is_some_and(|done| now >= done) {
             self.min_rtt_at = now;
         }
+    }
+
+    fn on_lost_syns(&mut self) {
+        self.window = self.mss;
+    }
+
+    fn holds_back(&self) -> bool {
+        self.mode == Mode::ProbeRtt
     }
 
     fn set_mss(&mut self, mss: u64) {

@@ -61,6 +61,12 @@ pub(crate) trait Controller: Send {
     fn on_sent(&mut self, bytes: u64);
     /// Sending starts again after a pause.
     fn on_restart(&mut self, now: Nanos, idle: Nanos, rto: Nanos);
+    /// More than one SYN was lost: the first window is one segment (RFC 5681 §3.1, RFC 6928 §2).
+    fn on_lost_syns(&mut self);
+    /// The flight is kept small on purpose: rates measured now are lower bounds.
+    fn holds_back(&self) -> bool {
+        false
+    }
     fn set_mss(&mut self, mss: u64);
     /// Bytes that may be in flight.
     fn window(&self) -> u64;

@@ -208,6 +208,10 @@ impl Controller for Cubic {
         self.epoch = None;
     }
 
+    fn on_lost_syns(&mut self) {
+        self.window = self.mss as f64;
+    }
+
     fn set_mss(&mut self, mss: u64) {
         self.mss = mss;
         self.window = self.window.max(mss as f64);

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use hashbrown::HashMap;
 
 use crate::random::{Keyed, address_bits};
-use crate::seq::Nanos;
+use crate::seq::{MS, Nanos};
 
 /// Both ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,13 @@ pub(crate) struct Waiting {
     /// Our clock's offset and the peer's last value.
     pub(crate) timestamps: Option<(u32, u32)>,
     expires: Nanos,
+    /// Of its one entry in the order, which may be earlier than the end of a wait that began anew.
+    queued: Nanos,
+    answered_at: Option<Nanos>,
 }
+
+/// Least time between two answers to one flow.
+const ANSWERS: Nanos = 20 * MS;
 
 /// Connections in TIME-WAIT, oldest first, bounded.
 pub(crate) struct TimeWait {
@@ -90,22 +96,43 @@ impl TimeWait {
 
     pub(crate) fn insert(&mut self, now: Nanos, flow: Flow, mut waiting: Waiting) {
         self.sweep(now);
-        while self.table.len() >= self.maximum {
-            let Some((expires, oldest)) = self.order.pop_front() else { return };
-            self.forget(expires, &oldest);
+        // Flows that were taken up again have left an entry in the order, so that is bounded, too.
+        while self.order.len() >= self.maximum {
+            let Some((queued, oldest)) = self.order.pop_front() else { return };
+            if self.table.get(&oldest).is_some_and(|waiting| waiting.queued == queued) {
+                self.table.remove(&oldest);
+            }
         }
         waiting.expires = now + self.duration;
+        waiting.queued = waiting.expires;
         self.order.push_back((waiting.expires, flow));
         self.table.insert(flow, waiting);
     }
 
     pub(crate) fn find(&mut self, now: Nanos, flow: &Flow) -> Option<Waiting> {
         self.sweep(now);
-        self.table.get(flow).copied()
+        self.table.get(flow).filter(|waiting| waiting.expires > now).copied()
     }
 
-    pub(crate) fn contains(&self, flow: &Flow) -> bool {
-        self.table.contains_key(flow)
+    pub(crate) fn contains(&mut self, now: Nanos, flow: &Flow) -> bool {
+        self.find(now, flow).is_some()
+    }
+
+    /// The wait of a flow begins anew.
+    pub(crate) fn refresh(&mut self, now: Nanos, flow: &Flow) {
+        if let Some(waiting) = self.table.get_mut(flow) {
+            waiting.expires = now + self.duration;
+        }
+    }
+
+    /// Whether an answer may leave now. Two confused ends must not loop, and a flood has no more answers than this.
+    pub(crate) fn may_answer(&mut self, now: Nanos, flow: &Flow) -> bool {
+        let Some(waiting) = self.table.get_mut(flow) else { return false };
+        let may = waiting.answered_at.is_none_or(|at| now.saturating_sub(at) >= ANSWERS);
+        if may {
+            waiting.answered_at = Some(now);
+        }
+        may
     }
 
     pub(crate) fn remove(&mut self, flow: &Flow) {
@@ -122,19 +149,22 @@ impl TimeWait {
                 break;
             }
             self.order.pop_front();
-            self.forget(expires, &flow);
-        }
-    }
-
-    fn forget(&mut self, expires: Nanos, flow: &Flow) {
-        if self.table.get(flow).is_some_and(|waiting| waiting.expires == expires) {
-            self.table.remove(flow);
+            match self.table.get_mut(&flow).filter(|waiting| waiting.queued == expires) {
+                Some(waiting) if waiting.expires > now => {
+                    waiting.queued = waiting.expires;
+                    self.order.push_back((waiting.expires, flow));
+                }
+                Some(_) => {
+                    self.table.remove(&flow);
+                }
+                None => {}
+            }
         }
     }
 }
 
 impl Waiting {
     pub(crate) fn new(seq: u32, ack: u32, window: u16, timestamps: Option<(u32, u32)>) -> Self {
-        Self { seq, ack, window, timestamps, expires: 0 }
+        Self { seq, ack, window, timestamps, expires: 0, queued: 0, answered_at: None }
     }
 }

@@ -120,5 +120,6 @@ impl Stack {
         for stream in listener.queue {
             self.abort(now, stream);
         }
+        self.end_half_open(now, id.index);
     }
 }

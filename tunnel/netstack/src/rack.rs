@@ -8,6 +8,8 @@ use crate::rtt::Rtt;
 use crate::scoreboard::{Scoreboard, Segment};
 use crate::seq::{MS, Nanos};
 
+/// Segments delivered beyond a hole that mean a loss without waiting (RFC 8985 §6.2 step 4).
+const DUPLICATES: usize = 3;
 /// Delayed-acknowledgement time assumed of a peer with one segment outstanding (RFC 8985 §7.2).
 const MAX_ACK_DELAY: Nanos = 40 * MS;
 /// Round trips without a duplicate after which the reordering window shrinks again (RFC 8985 §6.2 step 4).
@@ -87,9 +89,8 @@ impl Rack {
         board: &mut Scoreboard,
         rtt: &Rtt,
         recovering: bool,
-        mss: u64,
     ) -> (u64, Option<Nanos>) {
-        let window = self.window(board, rtt, recovering, mss);
+        let window = self.window(board, rtt, recovering);
         let mut again = None;
         let (marked, _) = board.mark_late(|segment| {
             if (segment.stamp.sent_at, segment.end()) >= (self.sent_at, self.end) {
@@ -105,15 +106,9 @@ impl Rack {
         (marked, again)
     }
 
-    fn window(&self, board: &Scoreboard, rtt: &Rtt, recovering: bool, mss: u64) -> Nanos {
-        if !self.reordering {
-            let beyond = match (board.highest_sacked(), board.first()) {
-                (Some(high), Some(first)) => high.saturating_sub(first.end()),
-                _ => 0,
-            };
-            if recovering || beyond >= 3 * mss {
-                return 0;
-            }
+    fn window(&self, board: &Scoreboard, rtt: &Rtt, recovering: bool) -> Nanos {
+        if !self.reordering && (recovering || board.sacked_segments() >= DUPLICATES) {
+            return 0;
         }
         let least = rtt.minimum().unwrap_or(MS);
         let most = rtt.smoothed().unwrap_or(least);

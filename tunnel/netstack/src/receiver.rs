@@ -1,5 +1,6 @@
 //! The receiving half of a connection: what has arrived, what to acknowledge and when, how much to offer.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::assembler::Ranges;
@@ -13,6 +14,10 @@ const ACK_DELAY: Nanos = 40 * MS;
 const QUICK: u8 = 16;
 /// Holes remembered; what would open more is dropped and sent again.
 const MAX_RANGES: usize = 1024;
+/// Duplicates that wait for their report; what comes beyond is acknowledged and not reported.
+const MAX_DUPLICATES: usize = 16;
+/// The least window of a stream that holds nothing.
+const FLOOR: u64 = 4 * 1024;
 /// The window before anything was measured. A promise, not memory.
 const INITIAL_LIMIT: u64 = 256 * 1024;
 
@@ -26,13 +31,20 @@ pub(crate) struct Receiver {
     pub(crate) fin: Option<u64>,
     pub(crate) scale: u8,
     right: u64,
+    /// Right edge of the last segment that left.
+    announced: u64,
+    /// In-order data was dropped for want of memory: the window is zero until there is room, and the peer is told then.
+    pressed: bool,
     limit: u64,
     maximum: u64,
     buffer: Chunks,
     early: Ranges,
     /// Offsets of the latest arrivals beyond a hole, newest first (RFC 2018 §4).
     recent: [u64; 4],
-    duplicate: Option<Range<u64>>,
+    /// What arrived again and was not reported yet, oldest first (RFC 2883).
+    duplicates: VecDeque<Range<u64>>,
+    /// The peer takes selective acknowledgements.
+    pub(crate) reports: bool,
     /// An acknowledgement must leave at the next occasion.
     pub(crate) due: bool,
     /// Acknowledgements owed to a peer without SACK, which counts them.
@@ -60,12 +72,15 @@ impl Receiver {
             fin: None,
             scale,
             right: 0,
+            announced: 0,
+            pressed: false,
             limit: INITIAL_LIMIT.min(maximum),
             maximum,
             buffer: Chunks::new(Direction::Receive),
             early: Ranges::default(),
             recent: [0; 4],
-            duplicate: None,
+            duplicates: VecDeque::new(),
+            reports: false,
             due: false,
             owed: 0,
             delayed_at: None,
@@ -81,7 +96,7 @@ impl Receiver {
 
     /// Heap bytes beside the chunks of the pool.
     pub(crate) fn memory(&self) -> usize {
-        self.early.memory()
+        self.early.memory() + self.duplicates.capacity() * size_of::<Range<u64>>()
     }
 
     /// The peer's SYN has arrived.
@@ -114,15 +129,8 @@ impl Receiver {
     }
 
     /// Takes data and FIN of a segment that begins inside the window or before it.
-    pub(crate) fn accept(
-        &mut self,
-        now: Nanos,
-        pool: &mut Pool,
-        start: u64,
-        data: &[u8],
-        fin: bool,
-        sack: bool,
-    ) {
+    pub(crate) fn accept(&mut self, now: Nanos, pool: &mut Pool, start: u64, data: &[u8], fin: bool) {
+        self.relieve(pool);
         let end = start + data.len() as u64;
         let limit = self.right();
         let whole = end <= limit && self.fin.is_none_or(|known| end <= known);
@@ -131,12 +139,15 @@ impl Receiver {
             self.fin = Some(end);
         }
         let from = start.max(self.nxt);
+        if start < from && from < end {
+            self.repeated(start..from);
+        }
         if end < from || (end == from && !data.is_empty()) {
             self.repeated(start..end.max(start));
         } else if from == self.nxt {
             self.in_order(now, pool, from, &data[(from - start) as usize..(end - start) as usize]);
         } else if !data.is_empty() {
-            self.beyond(pool, from, &data[(from - start) as usize..(end - start) as usize], sack);
+            self.beyond(pool, from, &data[(from - start) as usize..(end - start) as usize]);
         } else {
             self.due = true;
         }
@@ -146,11 +157,11 @@ impl Receiver {
         }
     }
 
-    /// Old data: acknowledged again, and reported as a duplicate (RFC 2883).
-    fn repeated(&mut self, range: Range<u64>) {
+    /// Old data: acknowledged again, and reported as a duplicate (RFC 2883 §4).
+    pub(crate) fn repeated(&mut self, range: Range<u64>) {
         self.due = true;
-        if !range.is_empty() {
-            self.duplicate = Some(range);
+        if self.reports && !range.is_empty() && self.duplicates.len() < MAX_DUPLICATES {
+            self.duplicates.push_back(range);
         }
     }
 
@@ -169,6 +180,7 @@ impl Receiver {
             done += self.buffer.write(pool, start + done as u64, &held[done..]);
         }
         let filling = !self.early.is_empty();
+        self.pressed |= done < data.len();
         self.nxt = start + done as u64;
         if let Some(first) = self.early.first()
             && first.start <= self.nxt
@@ -186,15 +198,18 @@ impl Receiver {
         }
     }
 
-    fn beyond(&mut self, pool: &mut Pool, start: u64, data: &[u8], sack: bool) {
+    fn beyond(&mut self, pool: &mut Pool, start: u64, data: &[u8]) {
         self.due = true;
-        if !sack {
+        if !self.reports {
             self.owed = self.owed.saturating_add(1).min(8);
         }
         let range = start..start + data.len() as u64;
         if self.early.covers(&range) {
-            self.duplicate = Some(range);
-            return;
+            return self.repeated(range);
+        }
+        let known = self.early.iter().find(|known| known.start < range.end && range.start < known.end);
+        if let Some(known) = known.cloned() {
+            self.repeated(known.start.max(range.start)..known.end.min(range.end));
         }
         let full = range.end - self.nxt > self.room(pool) as u64;
         if full || (self.early.len() >= MAX_RANGES && !self.early.touches(&range)) {
@@ -265,27 +280,78 @@ impl Receiver {
             self.tuned_at = now;
             self.tuned_read = self.read;
         }
+        self.relieve(pool);
+        if self.pressed {
+            // The promise cannot be kept. A peer that knows waits and asks; one that does not sends again until it gives up.
+            self.right = self.nxt;
+            return 0;
+        }
         let edge = self.edge(pool);
         // Silly-window avoidance (RFC 9293 §3.8.6.2.2). The edge never moves back.
-        if edge >= self.right + self.step() || self.right < self.nxt {
+        if edge >= self.right + self.step(pool) || self.right < self.nxt {
             self.right = self.right.max(edge);
         }
         self.right() - self.nxt
     }
 
+    /// The window to put into a segment. Rounding by the scale never takes back what the peer knows (RFC 7323 §2.4), but where the
+    /// stream has no more memory.
+    pub(crate) fn announce(&mut self, now: Nanos, pool: &Pool) -> u16 {
+        let offered = self.offer(now, pool);
+        let unit = 1 << self.scale;
+        let mut units = offered / unit;
+        let known = self.announced.saturating_sub(self.nxt);
+        if !self.pressed && units * unit < known {
+            let rounded = known.div_ceil(unit);
+            let held = self.nxt + rounded * unit - self.read.min(self.nxt);
+            if held <= pool.share(Direction::Receive) as u64 {
+                units = rounded;
+            }
+        }
+        units = units.min(65_535);
+        self.announced = self.nxt + units * unit;
+        self.right = self.right.max(self.announced);
+        units as u16
+    }
+
+    /// The window of a SYN, which has no scale.
+    pub(crate) fn opening(&mut self, offered: u64) -> u16 {
+        let window = offered.min(65_535);
+        self.announced = self.nxt + window;
+        window as u16
+    }
+
+    /// Memory was short and is not any more.
+    fn relieve(&mut self, pool: &Pool) {
+        if self.pressed && self.edge(pool) >= self.nxt + self.step(pool) {
+            self.pressed = false;
+        }
+    }
+
+    /// The window is zero for want of memory, which others may give back.
+    pub(crate) fn pressed(&self) -> bool {
+        self.pressed
+    }
+
     /// The application has made room that the peer should hear of.
     pub(crate) fn worth_telling(&self, pool: &Pool) -> bool {
         let gain = self.edge(pool).saturating_sub(self.right);
-        gain >= self.step() && (gain >= self.limit / 4 || self.right() - self.nxt < 2 * self.largest)
+        gain >= self.step(pool) && (gain >= self.limit / 4 || self.right() - self.nxt < 2 * self.largest)
     }
 
     fn edge(&self, pool: &Pool) -> u64 {
-        let allowed = self.limit.min(pool.share(Direction::Receive) as u64);
-        self.nxt + allowed.saturating_sub(self.nxt - self.read.min(self.nxt))
+        let unread = self.nxt - self.read.min(self.nxt);
+        let share = pool.share(Direction::Receive) as u64;
+        // What arrives makes the share smaller, by twice its size: a third of what is left can be kept.
+        let kept = (share.saturating_sub(unread) / 3).max(FLOOR.saturating_sub(unread));
+        let free = pool.free(Direction::Receive) as u64;
+        self.nxt + self.limit.saturating_sub(unread).min(kept).min(free)
     }
 
-    fn step(&self) -> u64 {
-        (2 * self.largest).min(self.limit / 2)
+    /// What the window must open by to be worth a word (RFC 9293 §3.8.6.2.2): two segments, or half of all that fits.
+    fn step(&self, pool: &Pool) -> u64 {
+        let whole = self.edge(pool) - self.read.min(self.nxt);
+        (2 * self.largest).min(whole / 2).max(1)
     }
 
     /// An acknowledgement has left.
@@ -295,16 +361,21 @@ impl Receiver {
         self.delayed_at = None;
         self.unacknowledged = 0;
         self.acknowledged = self.nxt;
-        self.duplicate = None;
+    }
+
+    /// A duplicate that waits for its report; each has an acknowledgement of its own (RFC 2883 §4).
+    pub(crate) fn has_duplicates(&self) -> bool {
+        !self.duplicates.is_empty()
     }
 
     /// There is something beyond a hole, or a duplicate to report.
     pub(crate) fn has_blocks(&self) -> bool {
-        !self.early.is_empty() || self.duplicate.is_some()
+        !self.early.is_empty() || self.has_duplicates()
     }
 
     /// Adds up to `room` SACK blocks: a duplicate first (RFC 2883 §4), then the newest arrivals (RFC 2018 §4).
-    pub(crate) fn blocks(&self, options: &mut Options, room: usize) {
+    pub(crate) fn blocks(&mut self, options: &mut Options, room: usize) {
+        let duplicate = self.duplicates.pop_front();
         let mut count = 0;
         let mut put = |range: &Range<u64>| {
             if count < room {
@@ -312,7 +383,7 @@ impl Receiver {
                 count += 1;
             }
         };
-        if let Some(duplicate) = &self.duplicate {
+        if let Some(duplicate) = &duplicate {
             put(duplicate);
         }
         let mut reported: [u64; 4] = [u64::MAX; 4];

@@ -4,6 +4,8 @@ use crate::seq::{MS, Nanos, SEC};
 
 /// Before the first sample (RFC 6298 §2.1).
 const INITIAL_RTO: Nanos = SEC;
+/// After a lost SYN (RFC 6298 §5.7).
+const LOST_SYN_RTO: Nanos = 3 * SEC;
 /// Lower than the RFC's second, as every deployed stack has it: tail losses are TLP's business.
 const MIN_RTO: Nanos = 200 * MS;
 const MAX_RTO: Nanos = 60 * SEC;
@@ -18,11 +20,19 @@ pub(crate) struct Rtt {
     minimum: Nanos,
     minimum_at: Nanos,
     backoff: u32,
+    initial: Nanos,
 }
 
 impl Rtt {
     pub(crate) fn new() -> Self {
-        Self { smoothed: 0, variance: 0, minimum: Nanos::MAX, minimum_at: 0, backoff: 0 }
+        Self {
+            smoothed: 0,
+            variance: 0,
+            minimum: Nanos::MAX,
+            minimum_at: 0,
+            backoff: 0,
+            initial: INITIAL_RTO,
+        }
     }
 
     /// Takes a sample; the caller has applied Karn's rule.
@@ -56,11 +66,16 @@ impl Rtt {
     /// The timeout with its backoff (RFC 6298 §2.3, §5.5).
     pub(crate) fn rto(&self) -> Nanos {
         let base = if self.smoothed == 0 {
-            INITIAL_RTO
+            self.initial
         } else {
             (self.smoothed + (4 * self.variance).max(MIN_RTO)).max(MIN_RTO)
         };
         (base << self.backoff.min(16)).min(MAX_RTO)
+    }
+
+    /// A SYN was lost: the first data waits longer until there is a sample.
+    pub(crate) fn syn_lost(&mut self) {
+        self.initial = LOST_SYN_RTO;
     }
 
     /// A timeout has fired.

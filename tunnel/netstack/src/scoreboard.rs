@@ -65,6 +65,8 @@ pub(crate) struct Scoreboard {
     newest: Option<u64>,
     lost: BTreeSet<u64>,
     sacked: Ranges,
+    /// Segments selectively acknowledged.
+    sacked_segments: usize,
     flight: u64,
     lost_bytes: u64,
 }
@@ -91,9 +93,9 @@ impl Scoreboard {
         !self.sacked.is_empty()
     }
 
-    /// Highest offset selectively acknowledged.
-    pub(crate) fn highest_sacked(&self) -> Option<u64> {
-        self.sacked.last().map(|range| range.end)
+    /// Segments selectively acknowledged.
+    pub(crate) fn sacked_segments(&self) -> usize {
+        self.sacked_segments
     }
 
     pub(crate) fn first(&self) -> Option<&Segment> {
@@ -166,6 +168,7 @@ impl Scoreboard {
             {
                 self.drop_place(self.base + index as u64, &segment);
                 self.segments[index].place = Place::Sacked;
+                self.sacked_segments += 1;
                 each(&segment);
             }
             index += 1;
@@ -209,6 +212,7 @@ impl Scoreboard {
                 self.lost.insert(self.base + index as u64);
             }
         }
+        self.sacked_segments = 0;
         self.sacked.clear();
     }
 
@@ -325,7 +329,7 @@ impl Scoreboard {
                 self.lost_bytes -= u64::from(segment.length);
                 self.lost.remove(&id);
             }
-            Place::Sacked => {}
+            Place::Sacked => self.sacked_segments -= 1,
         }
     }
 
@@ -365,6 +369,7 @@ mod tests {
     fn check(board: &Scoreboard) {
         let mut flight = 0;
         let mut lost = 0;
+        let mut sacked = 0;
         let mut at = board.segments.front().map_or(0, |segment| segment.start);
         for (index, segment) in board.segments.iter().enumerate() {
             assert_eq!(segment.start, at);
@@ -376,10 +381,13 @@ mod tests {
                     lost += u64::from(segment.length);
                     assert!(board.lost.contains(&id));
                 }
-                Place::Sacked => assert!(board.sacked.covers(&(segment.start..segment.end()))),
+                Place::Sacked => {
+                    assert!(board.sacked.covers(&(segment.start..segment.end())));
+                    sacked += 1;
+                }
             }
         }
-        assert_eq!((flight, lost), (board.flight, board.lost_bytes));
+        assert_eq!((flight, lost, sacked), (board.flight, board.lost_bytes, board.sacked_segments));
         let mut threaded = 0;
         let mut id = board.oldest;
         let mut sent_at = 0;

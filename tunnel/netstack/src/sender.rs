@@ -93,6 +93,10 @@ pub(crate) struct Sender {
     persist_at: Option<Nanos>,
     pace_at: Option<Nanos>,
     persist_count: u32,
+    /// The peer has taken back what it promised: its window is zero although something is outstanding.
+    pub(crate) shut: bool,
+    /// Since when the window has been too small for what is queued.
+    pub(crate) stalled_at: Option<Nanos>,
     /// The override timer of silly-window avoidance has fired.
     override_silly: bool,
     /// What had been sent when the recovery began.
@@ -137,6 +141,8 @@ impl Sender {
             persist_at: None,
             pace_at: None,
             persist_count: 0,
+            shut: false,
+            stalled_at: None,
             override_silly: false,
             recovery: None,
             after_timeout: false,
@@ -158,6 +164,11 @@ impl Sender {
 
     pub(crate) fn flight(&self) -> u64 {
         self.board.flight()
+    }
+
+    /// Something was sent and is not acknowledged.
+    pub(crate) fn waiting(&self) -> bool {
+        !self.board.is_empty()
     }
 
     pub(crate) fn window(&self) -> u64 {
@@ -182,14 +193,27 @@ impl Sender {
         self.una = 1;
         self.nxt = self.nxt.max(1);
         self.timeout_at = None;
+        match self.rtt.backoff() {
+            0 => {}
+            1 => self.rtt.syn_lost(),
+            _ => {
+                self.rtt.syn_lost();
+                self.controller.on_lost_syns();
+            }
+        }
         self.rtt.progress();
         self.last_sent_at = now;
+    }
+
+    /// Bytes of the application that are not acknowledged; an acknowledged FIN lies beyond them.
+    fn queued(&self) -> u64 {
+        self.end.saturating_sub(self.una)
     }
 
     /// Bytes that `queue` would take.
     pub(crate) fn room(&self, pool: &Pool) -> usize {
         let limit = (2 * self.controller.window()).max(MIN_BUFFER).min(pool.share(Direction::Send) as u64);
-        limit.saturating_sub(self.end - self.una) as usize
+        limit.saturating_sub(self.queued()) as usize
     }
 
     /// Takes data from the application.
@@ -234,6 +258,11 @@ impl Sender {
         self.window_seq = seq;
         self.window_ack = ack;
         self.largest_window = self.largest_window.max(window);
+        if window > 0 && self.shut && self.rtt.backoff() > 0 && self.timeout_at.is_some() {
+            // What was dropped at the zero window need not wait for a timer that has backed off.
+            self.timeout_at = Some(0);
+        }
+        self.shut = window == 0 && ack < self.nxt;
         let opened = ack + window > self.right;
         self.right = ack + window;
         if window > 0 {
@@ -241,6 +270,7 @@ impl Sender {
         }
         if self.right > self.nxt {
             self.persist_at = None;
+            self.stalled_at = None;
         }
         opened
     }
@@ -300,7 +330,8 @@ impl Sender {
         self.after_timeout &= !advanced;
         let lost = self.detect(now, advanced, incoming.bare && !advanced && sacks.is_empty());
         self.settle_recovery(now, offset, lost, prior_flight);
-        self.settle_probe(now, offset, duplicate, prior_flight);
+        let bare = incoming.bare && !advanced && sacks.is_empty();
+        self.settle_probe(now, offset, duplicate, bare, prior_flight);
         let delivered = self.rate.delivered - before;
         if delivered > 0 || lost > 0 {
             let rate = self.rate.sample(self.rtt.minimum());
@@ -318,6 +349,10 @@ impl Sender {
                 window_limited: self.window_limited || prior_flight * 4 >= window * 3,
             });
             self.window_limited = false;
+            if self.controller.holds_back() {
+                // draft-ietf-ccwg-bbr, MarkConnectionAppLimited.
+                self.rate.app_limited(self.board.flight());
+            }
             self.update_pacer();
         }
         if advanced || delivered > 0 {
@@ -343,7 +378,7 @@ impl Sender {
             return 0;
         }
         let recovering = self.recovery.is_some();
-        let (lost, again) = self.rack.detect(now, &mut self.board, &self.rtt, recovering, self.mss);
+        let (lost, again) = self.rack.detect(now, &mut self.board, &self.rtt, recovering);
         self.reorder_at = again;
         lost
     }
@@ -364,17 +399,20 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 §7.4: a probe that repaired a loss counts as one.
-    fn settle_probe(&mut self, now: Nanos, offset: u64, duplicate: bool, prior_flight: u64) {
-        let Some(probe) = self.probe else { return };
-        if duplicate && offset >= probe.end {
+    /// RFC 8985 §7.4.2: a probe that repaired a loss counts as one. What had arrived already is reported as a duplicate, or
+    /// acknowledged twice; an acknowledgement of the probe alone leaves it open.
+    fn settle_probe(&mut self, now: Nanos, offset: u64, duplicate: bool, bare: bool, prior_flight: u64) {
+        let Some(probe) = self.probe.filter(|probe| offset >= probe.end) else { return };
+        if !probe.retransmission || duplicate {
             self.probe = None;
-        } else if offset >= probe.end {
+        } else if offset > probe.end {
             self.probe = None;
-            if probe.retransmission && self.recovery.is_none() {
+            if self.recovery.is_none() {
                 self.controller.on_loss(now, prior_flight);
                 self.controller.on_recovered(now);
             }
+        } else if bare {
+            self.probe = None;
         }
     }
 
@@ -445,6 +483,7 @@ impl Sender {
             }
             if self.board.is_empty() {
                 if data == 0 || !self.override_silly {
+                    self.stalled_at.get_or_insert(now);
                     self.persist_at
                         .get_or_insert(now + (self.rtt.rto() << self.persist_count.min(8)).min(60 * SEC));
                     return Err(Wait::Peer);
@@ -543,7 +582,7 @@ impl Sender {
     /// Bytes the application may still have queued before `room` is worth an event.
     pub(crate) fn worth_telling(&self, pool: &Pool) -> bool {
         let room = self.room(pool).min(pool.free(Direction::Send)) as u64;
-        room >= CHUNK as u64 && (room >= (self.end - self.una) / 2 || room >= MIN_BUFFER)
+        room >= CHUNK as u64 && (room >= self.queued() / 2 || room >= MIN_BUFFER)
     }
 }
 

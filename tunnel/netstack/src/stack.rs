@@ -26,8 +26,8 @@ use crate::wire::{
     self, Flags, ICMP4, ICMP6, Ip, MIN_MTU, Options, TCP, Tcp, UDP, parse_ip, parse_tcp, parse_udp,
 };
 
-/// Challenge acknowledgements a second (RFC 5961 §7).
-const CHALLENGES: u32 = 1_000;
+/// Resets a second for segments that belong to no connection.
+const RESET_RATE: u32 = 1_000;
 /// ICMP messages we send a second.
 const ICMP_RATE: u32 = 1_000;
 /// Answers to packets that wait for a poll.
@@ -177,6 +177,7 @@ struct Slot {
     ready: bool,
     half_open: bool,
     linked: bool,
+    pressed: bool,
     queued: [bool; 4],
 }
 
@@ -201,6 +202,8 @@ pub struct Stack {
     half_open_count: usize,
     /// Streams whose application was refused space.
     starved: VecDeque<StreamId>,
+    /// Streams whose peers were told of a zero window for want of memory.
+    pressed: VecDeque<StreamId>,
     ready: VecDeque<u32>,
     events: VecDeque<Event>,
     control: VecDeque<Control>,
@@ -208,7 +211,7 @@ pub struct Stack {
     echoes: VecDeque<Echo>,
     udp: Udp,
     paths: HashMap<IpAddr, (usize, Nanos), Keyed>,
-    challenges: u32,
+    reset_tokens: u32,
     icmp_tokens: u32,
     tokens_at: Nanos,
     now: Nanos,
@@ -235,6 +238,7 @@ impl Stack {
             half_open: VecDeque::new(),
             half_open_count: 0,
             starved: VecDeque::new(),
+            pressed: VecDeque::new(),
             ready: VecDeque::new(),
             events: VecDeque::new(),
             control: VecDeque::new(),
@@ -242,7 +246,7 @@ impl Stack {
             echoes: VecDeque::new(),
             udp: Udp::new(keyed),
             paths: HashMap::with_hasher(keyed),
-            challenges: CHALLENGES,
+            reset_tokens: RESET_RATE,
             icmp_tokens: ICMP_RATE,
             tokens_at: 0,
             now: 0,
@@ -345,7 +349,7 @@ impl Stack {
         self.now = self.now.max(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2));
         if self.now - self.tokens_at >= SEC {
             self.tokens_at = self.now;
-            self.challenges = CHALLENGES;
+            self.reset_tokens = RESET_RATE;
             self.icmp_tokens = ICMP_RATE;
         }
     }
@@ -389,6 +393,7 @@ impl Stack {
         slot.linked = true;
         slot.queued = [false; 4];
         slot.half_open = false;
+        slot.pressed = false;
         self.demux.insert(flow, index);
         StreamId { index, generation: slot.generation }
     }
@@ -416,7 +421,7 @@ impl Stack {
             &mut self.pool,
             &mut self.rng,
             &mut self.control,
-            &mut self.challenges,
+            &mut self.reset_tokens,
         );
         let conn = self.slots[index as usize].conn.as_mut().expect("an index in a table is a connection");
         let result = act(conn, &mut ctx);
@@ -469,6 +474,9 @@ impl Stack {
                 self.release(index);
             }
         } else {
+            if conn.rcv.pressed() && !std::mem::replace(&mut slot.pressed, true) {
+                self.pressed.push_back(id);
+            }
             make_ready(slot, &mut self.ready, index);
         }
     }
@@ -509,9 +517,9 @@ fn context<'a>(
     pool: &'a mut Pool,
     rng: &'a mut Rng,
     control: &'a mut VecDeque<Control>,
-    challenges: &'a mut u32,
+    reset_tokens: &'a mut u32,
 ) -> Context<'a> {
-    Context { now, config, pool, rng, control, challenges }
+    Context { now, config, pool, rng, control, reset_tokens }
 }
 
 fn emit_control(out: &mut Batch, control: &Control) {

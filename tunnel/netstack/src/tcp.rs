@@ -101,8 +101,8 @@ pub(crate) struct Context<'a> {
     pub(crate) pool: &'a mut Pool,
     pub(crate) rng: &'a mut Rng,
     pub(crate) control: &'a mut VecDeque<Control>,
-    /// Challenge acknowledgements left (RFC 5961 §7).
-    pub(crate) challenges: &'a mut u32,
+    /// Resets of segments without a connection left in this second.
+    pub(crate) reset_tokens: &'a mut u32,
 }
 
 /// A segment without data that belongs to no connection any more.
@@ -167,7 +167,12 @@ pub(crate) struct Conn {
     syn_due: bool,
     started_at: Nanos,
     heard_at: Nanos,
+    /// The first transmission since then that asks for an answer.
+    asked_at: Option<Nanos>,
     stray_at: Nanos,
+    challenged_at: Option<Nanos>,
+    /// When the application let go of it.
+    orphan_at: Option<Nanos>,
     /// End of FIN-WAIT-2 of a connection that nobody holds any more.
     linger_at: Option<Nanos>,
     keepalives: u32,
@@ -227,7 +232,10 @@ impl Conn {
             syn_due: false,
             started_at: ctx.now,
             heard_at: ctx.now,
+            asked_at: None,
             stray_at: 0,
+            challenged_at: None,
+            orphan_at: None,
             linger_at: None,
             keepalives: 0,
         }
@@ -308,6 +316,7 @@ impl Conn {
     /// The application lets go; what is queued is still delivered.
     pub(crate) fn detach(&mut self, ctx: &mut Context<'_>) {
         self.detached = true;
+        self.orphan_at = Some(ctx.now);
         if self.over() {
             return;
         }
@@ -333,12 +342,10 @@ impl Conn {
         if self.over() {
             return None;
         }
-        let keepalive = config.keepalive.filter(|_| self.synchronised()).map(|keepalive| {
-            self.heard_at
-                + keepalive.idle.as_nanos() as Nanos
-                + Nanos::from(self.keepalives) * keepalive.interval.as_nanos() as Nanos
-        });
-        [self.snd.deadline(), self.rcv.delayed_at, self.linger_at, keepalive].into_iter().flatten().min()
+        [self.snd.deadline(), self.rcv.delayed_at, self.linger_at, self.keepalive_at(config)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Runs what is due.
@@ -360,32 +367,59 @@ impl Conn {
             if let Some(timestamps) = &mut self.timestamps {
                 timestamps.timeout = Some(timestamps.clock(now));
             }
-            let silence = now.saturating_sub(self.heard_at);
-            if silence > ctx.config.user_timeout.as_nanos() as Nanos {
+            if self.unanswered(ctx) {
                 return self.abort(ctx, CloseReason::TimedOut);
             }
             // Full segments vanish one after the other: perhaps a black hole for their size.
             let floor = wire::MIN_MTU - ip_header(self.local.ip()) - 20;
-            if self.snd.rtt.backoff() == BLACK_HOLE && self.snd.first_length() > floor as u64 {
+            let full = self.snd.first_length() > floor as u64 && !self.snd.shut;
+            if self.snd.rtt.backoff() == BLACK_HOLE && full {
                 self.shrink(wire::MIN_MTU);
             }
-        } else if self.snd.ask_window
-            && now.saturating_sub(self.heard_at) > ctx.config.user_timeout.as_nanos() as Nanos
-        {
+        } else if self.snd.ask_window && (self.unanswered(ctx) || self.hopeless(ctx)) {
             return self.abort(ctx, CloseReason::TimedOut);
         }
-        if let Some(keepalive) = ctx.config.keepalive {
-            let at = self.heard_at
-                + keepalive.idle.as_nanos() as Nanos
-                + Nanos::from(self.keepalives) * keepalive.interval.as_nanos() as Nanos;
-            if at <= now {
-                if self.keepalives >= keepalive.count {
-                    return self.abort(ctx, CloseReason::TimedOut);
-                }
-                self.keepalives += 1;
-                self.snd.ask_window = true;
+        if let Some(keepalive) = ctx.config.keepalive
+            && self.keepalive_at(ctx.config).is_some_and(|at| at <= now)
+        {
+            if self.keepalives >= keepalive.count {
+                return self.abort(ctx, CloseReason::TimedOut);
             }
+            self.keepalives += 1;
+            self.snd.ask_window = true;
         }
+    }
+
+    /// A segment of the peer was acceptable.
+    fn heard(&mut self, now: Nanos) {
+        self.heard_at = now;
+        self.asked_at = None;
+        self.keepalives = 0;
+    }
+
+    /// The peer has owed an answer for longer than R2 (RFC 9293 §3.8.3). It owes one since the first transmission after it was
+    /// last heard: a connection that was idle before has not been silent.
+    fn unanswered(&self, ctx: &Context<'_>) -> bool {
+        let since = match self.asked_at {
+            Some(at) => at,
+            None if self.snd.waiting() => self.heard_at,
+            None => return false,
+        };
+        ctx.now.saturating_sub(since) > ctx.config.user_timeout.as_nanos() as Nanos
+    }
+
+    /// Nobody holds the connection, and the peer has not taken what is queued for longer than R2.
+    fn hopeless(&self, ctx: &Context<'_>) -> bool {
+        self.orphan_at.zip(self.snd.stalled_at).is_some_and(|(orphan, stalled)| {
+            ctx.now.saturating_sub(orphan.max(stalled)) > ctx.config.user_timeout.as_nanos() as Nanos
+        })
+    }
+
+    /// When the next keepalive is due; none while data is outstanding, which is probe enough (RFC 9293 §3.8.4).
+    fn keepalive_at(&self, config: &Config) -> Option<Nanos> {
+        let keepalive = config.keepalive.filter(|_| self.synchronised() && !self.snd.waiting())?;
+        let pauses = Nanos::from(self.keepalives) * keepalive.interval.as_nanos() as Nanos;
+        Some(self.heard_at + keepalive.idle.as_nanos() as Nanos + pauses)
     }
 
     fn expire_handshake(&mut self, ctx: &mut Context<'_>) {

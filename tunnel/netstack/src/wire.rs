@@ -108,11 +108,15 @@ pub(crate) fn parse_quoted(packet: &[u8]) -> Option<Ip<'_>> {
     }
 }
 
-/// Walks hop-by-hop and destination options (RFC 8200 §4); routing and fragment headers are refused.
+/// Walks hop-by-hop and destination options and routing headers without segments left (RFC 8200 §4.4); other routing headers
+/// and fragment headers are refused.
 fn skip_extensions(mut protocol: u8, mut payload: &[u8]) -> Option<(u8, &[u8])> {
     for _ in 0..4 {
-        if protocol != 0 && protocol != 60 {
-            return Some((protocol, payload));
+        match protocol {
+            0 | 60 => {}
+            43 if *payload.get(3)? == 0 => {}
+            43 => return None,
+            _ => return Some((protocol, payload)),
         }
         let length = (usize::from(*payload.get(1)?) + 1) * 8;
         protocol = payload[0];
@@ -401,4 +405,18 @@ pub(crate) fn emit_udp(out: &mut Batch, source: SocketAddr, destination: SocketA
         let sum = !checksum::fold(sum);
         UdpPacket::new_unchecked(datagram).set_checksum(if sum == 0 { 0xffff } else { sum });
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8200 §4.4.
+    #[test]
+    fn a_routing_header_is_skipped_when_no_segment_is_left() {
+        let mut header = [UDP, 0, 0, 0, 0, 0, 0, 0, 42];
+        assert_eq!(skip_extensions(43, &header), Some((UDP, &[42][..])));
+        header[3] = 1;
+        assert_eq!(skip_extensions(43, &header), None);
+    }
 }

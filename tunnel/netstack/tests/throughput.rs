@@ -52,6 +52,23 @@ fn cubic_fills_a_clean_path() {
     assert!(goodput(Congestion::Cubic, 20 * MS, 0.0, 2 * SEC, 4 * SEC) >= 850);
 }
 
+/// The flight is halved for 200 ms every ten seconds to see the round trip; what that measures is no bandwidth.
+#[test]
+fn probing_the_round_trip_keeps_the_rate() {
+    let link = Link::clean(500_000_000, MS / 2);
+    let mut world = World::new(7, [config(0, 1), config(1, 1)], [link.clone(), link]);
+    world.open([Script::bulk(u64::MAX), Script::bulk(0)], false);
+    let mut least = u64::MAX;
+    for at in 2_000..13_000 {
+        world.run_until(at * MS);
+        let id = world.pairs[0][0].id.expect("connected");
+        let rate = world.stacks[0].info(id).and_then(|info| info.pacing_rate).expect("a rate");
+        least = least.min(rate * 8 / 1_000_000);
+    }
+    // The gain of a draining phase is 3/4, of what is left beside headers.
+    assert!(least >= 300, "{least} Mbit/s");
+}
+
 /// Slow start overshoots by thousands of segments, of which all are sent again at the rate of the window that is left.
 #[test]
 fn cubic_recovers_from_its_overshoot() {

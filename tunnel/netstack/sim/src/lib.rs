@@ -14,8 +14,10 @@ use warren_netstack::{Batch, CloseReason, Config, Event, Listen, RecvError, Stac
 
 mod link;
 pub mod random;
+mod watch;
 
 pub use link::{Link, Pipe, too_big};
+use watch::Watch;
 
 /// A millisecond.
 pub const MS: u64 = 1_000_000;
@@ -278,6 +280,7 @@ pub struct World {
     /// The two; connections are made from the first to the second.
     pub stacks: [Stack; 2],
     pipes: [Pipe; 2],
+    watch: Watch,
     rng: Rng,
     batch: Batch,
     pattern: Pattern,
@@ -330,6 +333,7 @@ impl World {
             now: 0,
             stacks,
             pipes: links.map(Pipe::new),
+            watch: Watch::default(),
             rng: Rng(seed),
             batch: Batch::new(mtu),
             pattern: Pattern::default(),
@@ -475,6 +479,7 @@ impl World {
                 let count = self.stacks[side].poll(Duration::from_nanos(now), &mut self.batch);
                 let full = self.batch.is_full();
                 for packet in self.batch.iter() {
+                    self.watch.check(now, packet);
                     if let Some(error) = self.pipes[side].push(now, &mut self.rng, packet) {
                         self.pipes[1 - side].answer(now, error);
                     }

@@ -14,7 +14,10 @@ impl Stack {
 
     pub(super) fn input_ip(&mut self, packet: &[u8]) -> Option<()> {
         let ip = parse_ip(packet)?;
-        if ip.source.is_unspecified() || ip.source.is_multicast() || ip.destination.is_multicast() {
+        let several = |address: IpAddr| {
+            address.is_multicast() || matches!(address, IpAddr::V4(address) if address.is_broadcast())
+        };
+        if ip.source.is_unspecified() || several(ip.source) || several(ip.destination) {
             return None;
         }
         let own = self.config.addresses.contains(&ip.destination);
@@ -78,6 +81,14 @@ impl Stack {
             return false;
         }
         let now = self.now;
+        let end = tcp.seq.wrapping_add(tcp.payload.len() as u32).wrapping_add(1);
+        if flags.has(Flags::FIN) && end == waiting.ack {
+            // The peer's own FIN: our acknowledgement was lost.
+            self.time_wait.refresh(now, flow);
+        }
+        if !self.time_wait.may_answer(now, flow) {
+            return false;
+        }
         tcp::push(
             &mut self.control,
             Control {
@@ -92,19 +103,16 @@ impl Stack {
                     .map(|(offset, recent)| (offset.wrapping_add((now / MS) as u32), recent)),
             },
         );
-        if flags.has(Flags::FIN) {
-            self.time_wait.insert(now, *flow, *waiting);
-        }
         false
     }
 
     /// RFC 9293 §3.10.7.1: a reset for what belongs to no connection.
     pub(super) fn refuse(&mut self, flow: &Flow, tcp: &Tcp<'_>) {
         let flags = tcp.flags;
-        if flags.has(Flags::RST) || self.challenges == 0 {
+        if flags.has(Flags::RST) || self.reset_tokens == 0 {
             return;
         }
-        self.challenges -= 1;
+        self.reset_tokens -= 1;
         self.stats.resets += 1;
         let length =
             tcp.payload.len() as u32 + u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
@@ -142,7 +150,7 @@ impl Stack {
             &mut self.pool,
             &mut self.rng,
             &mut self.control,
-            &mut self.challenges,
+            &mut self.reset_tokens,
         );
         let mut conn = Conn::answer(&mut ctx, flow.local, flow.remote, numbers, mtu, syn);
         conn.listener = Some(listener.index);
@@ -166,6 +174,22 @@ impl Stack {
         }
         self.settle(id.index);
         Some(())
+    }
+
+    /// Resets the half-open connections of a listener that is gone.
+    pub(crate) fn end_half_open(&mut self, now: Duration, listener: u32) {
+        self.clock(now);
+        for index in 0..self.slots.len() as u32 {
+            let slot = &self.slots[index as usize];
+            let ends = slot.half_open
+                && slot.conn.as_ref().is_some_and(|conn| !conn.over() && conn.listener == Some(listener));
+            if ends {
+                self.with(index, |conn, ctx| {
+                    conn.detached = true;
+                    conn.abort(ctx, CloseReason::Aborted);
+                });
+            }
+        }
     }
 
     pub(super) fn input_udp(&mut self, ip: &Ip<'_>) -> Option<()> {
@@ -268,7 +292,7 @@ impl Stack {
                 &mut self.pool,
                 &mut self.rng,
                 &mut self.control,
-                &mut self.challenges,
+                &mut self.reset_tokens,
             );
             if conn.emit(&mut ctx, out) {
                 slot.ready = true;
@@ -287,6 +311,7 @@ impl Stack {
         if !std::mem::take(&mut self.pool.freed) {
             return;
         }
+        self.relieve();
         for _ in 0..self.starved.len().min(STARVED_TURN) {
             let Some(id) = self.starved.pop_front() else { break };
             let Some(conn) = self.conn(id).filter(|conn| conn.starved && !conn.over()) else { continue };
@@ -301,6 +326,27 @@ impl Stack {
         }
     }
 
+    /// Lets some of the streams with a zero window tell their peers that there is room again.
+    fn relieve(&mut self) {
+        for _ in 0..self.pressed.len().min(STARVED_TURN) {
+            let Some(id) = self.pressed.pop_front() else { break };
+            let Some(slot) = self.slots.get_mut(id.index as usize) else { continue };
+            let conn = slot.conn.as_mut().filter(|_| slot.generation == id.generation);
+            match conn.filter(|conn| conn.rcv.pressed() && !conn.over()) {
+                Some(conn) if conn.rcv.worth_telling(&self.pool) => {
+                    conn.rcv.due = true;
+                    slot.pressed = false;
+                    make_ready(slot, &mut self.ready, id.index);
+                    // The next has its turn at once.
+                    self.pool.freed |= !self.pressed.is_empty();
+                }
+                Some(_) => self.pressed.push_back(id),
+                None if slot.generation == id.generation => slot.pressed = false,
+                None => {}
+            }
+        }
+    }
+
     /// Whether `poll` has something to do at once.
     #[must_use]
     pub fn eager(&self) -> bool {
@@ -308,7 +354,7 @@ impl Stack {
             || !self.control.is_empty()
             || !self.raw.is_empty()
             || self.udp.eager()
-            || (self.pool.freed && !self.starved.is_empty())
+            || (self.pool.freed && !(self.starved.is_empty() && self.pressed.is_empty()))
     }
 
     /// When `poll` has something to do without further input; `None` for never.

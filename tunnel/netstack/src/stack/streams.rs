@@ -37,7 +37,7 @@ impl Stack {
             return Err(ConnectError::TooMany);
         }
         let flow = Flow { local, remote };
-        if local == remote || self.demux.find(&flow).is_some() || self.time_wait.contains(&flow) {
+        if local == remote || self.demux.find(&flow).is_some() || self.time_wait.contains(self.now, &flow) {
             return Err(ConnectError::InUse);
         }
         let numbers = self.numbers(&flow);
@@ -48,7 +48,7 @@ impl Stack {
             &mut self.pool,
             &mut self.rng,
             &mut self.control,
-            &mut self.challenges,
+            &mut self.reset_tokens,
         );
         let conn = Conn::connect(&mut ctx, local, remote, numbers, mtu);
         let id = self.adopt(conn, flow);

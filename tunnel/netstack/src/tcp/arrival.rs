@@ -42,7 +42,7 @@ impl Conn {
         if !tcp.flags.has(Flags::SYN) {
             return;
         }
-        self.heard_at = ctx.now;
+        self.heard(ctx.now);
         self.rcv.synchronise(tcp.seq);
         self.negotiate(ctx.now, tcp);
         self.snd.update_window(0, 0, u64::from(tcp.window));
@@ -79,14 +79,23 @@ impl Conn {
             }
             // Simultaneous open: the rest of the segment is an ordinary one that begins after the SYN.
             let rest = Tcp { seq: tcp.seq.wrapping_add(1), flags: Flags(flags.0 & !Flags::SYN), ..*tcp };
-            return self.segment_synchronised(ctx, &rest);
+            // A SYN's window is not scaled (RFC 7323 §2.2).
+            return self.segment_after_syn(ctx, &rest, 0);
         }
+        self.segment_after_syn(ctx, tcp, self.snd.scale);
+    }
+
+    /// A segment whose sequence number follows the SYN, with the scale of its window.
+    fn segment_after_syn(&mut self, ctx: &mut Context<'_>, tcp: &Tcp<'_>, scale: u8) {
+        let flags = tcp.flags;
         let seq = from_wire(self.rcv.initial, self.rcv.nxt, tcp.seq);
         if !self.timestamp_fits(ctx, tcp) {
+            self.duplicate(seq, tcp);
             return;
         }
         if !self.inside_window(seq, tcp) {
             if !flags.has(Flags::RST) {
+                self.duplicate(seq, tcp);
                 self.stray(ctx, !tcp.payload.is_empty() || flags.has(Flags::FIN));
             }
             return;
@@ -108,11 +117,10 @@ impl Conn {
             timestamps.recent = value;
             timestamps.recent_at = ctx.now;
         }
-        if !self.acknowledgement(ctx, seq, tcp) {
+        if !self.acknowledgement(ctx, seq, tcp, scale) {
             return;
         }
-        self.heard_at = ctx.now;
-        self.keepalives = 0;
+        self.heard(ctx.now);
         if !tcp.payload.is_empty() || flags.has(Flags::FIN) {
             self.data(ctx, seq, tcp);
         }
@@ -148,6 +156,14 @@ impl Conn {
         }
     }
 
+    /// A segment that is dropped whole: what of its data had arrived before is reported (RFC 2883 §4).
+    fn duplicate(&mut self, seq: i64, tcp: &Tcp<'_>) {
+        let end = (seq + tcp.payload.len() as i64).min(self.rcv.nxt as i64);
+        if seq >= 1 && seq < end {
+            self.rcv.repeated(seq as u64..end as u64);
+        }
+    }
+
     /// RFC 5961 §3.2.
     pub(super) fn reset(&mut self, ctx: &mut Context<'_>, seq: u64) {
         if seq != self.rcv.nxt {
@@ -162,8 +178,9 @@ impl Conn {
     }
 
     pub(super) fn challenge(&mut self, ctx: &mut Context<'_>) {
-        if *ctx.challenges > 0 {
-            *ctx.challenges -= 1;
+        // Each connection has its own limit: a common one would tell an attacker of the others (RFC 5961 §7).
+        if self.challenged_at.is_none_or(|at| ctx.now.saturating_sub(at) >= STRAY_INTERVAL) {
+            self.challenged_at = Some(ctx.now);
             self.rcv.due = true;
         }
     }
@@ -177,12 +194,18 @@ impl Conn {
     }
 
     /// The ACK field, the window and the state changes they bring. False drops the rest of the segment.
-    pub(super) fn acknowledgement(&mut self, ctx: &mut Context<'_>, seq: u64, tcp: &Tcp<'_>) -> bool {
+    pub(super) fn acknowledgement(
+        &mut self,
+        ctx: &mut Context<'_>,
+        seq: u64,
+        tcp: &Tcp<'_>,
+        scale: u8,
+    ) -> bool {
         let ack = from_wire(self.snd.initial, self.snd.una, tcp.ack);
         if self.state == State::SynReceived {
             if self.held || ack != 1 {
-                if *ctx.challenges > 0 && !self.held {
-                    *ctx.challenges -= 1;
+                if *ctx.reset_tokens > 0 && !self.held {
+                    *ctx.reset_tokens -= 1;
                     self.push_reset(ctx, tcp.ack);
                 }
                 return false;
@@ -199,7 +222,7 @@ impl Conn {
             self.challenge(ctx);
             return false;
         }
-        let window = u64::from(tcp.window) << self.snd.scale;
+        let window = u64::from(tcp.window) << scale;
         let Ok(ack) = u64::try_from(ack) else { return true };
         if ack < self.snd.una {
             return true;
@@ -267,8 +290,7 @@ impl Conn {
             }
         }
         let (readable, finished) = (self.rcv.readable(), self.rcv.finished());
-        let sack = self.snd.sack;
-        self.rcv.accept(ctx.now, ctx.pool, seq, tcp.payload, tcp.flags.has(Flags::FIN), sack);
+        self.rcv.accept(ctx.now, ctx.pool, seq, tcp.payload, tcp.flags.has(Flags::FIN));
         if self.rcv.readable() > readable || self.rcv.finished() != finished {
             self.news.readable = true;
         }
@@ -292,6 +314,7 @@ impl Conn {
             None => self.rcv.scale = 0,
         }
         self.snd.sack = options.sack_permitted;
+        self.rcv.reports = options.sack_permitted;
         self.timestamps = match (self.timestamps, options.timestamps) {
             (Some(own), Some((value, _))) => Some(Timestamps { recent: value, recent_at: now, ..own }),
             _ => None,
@@ -385,7 +408,6 @@ impl Conn {
     }
 
     pub(super) fn window(&mut self, ctx: &Context<'_>) -> u16 {
-        let scale = self.rcv.scale;
-        (self.rcv.offer(ctx.now, ctx.pool) >> scale).min(65_535) as u16
+        self.rcv.announce(ctx.now, ctx.pool)
     }
 }

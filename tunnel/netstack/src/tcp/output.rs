@@ -20,12 +20,13 @@ impl Conn {
         let mut turn = 0;
         if self.sendable() {
             // Retransmitted and new data carry the acknowledgement; SACK blocks go in segments of their own.
-            let blocks = self.rcv.due && self.snd.sack && self.rcv.has_blocks();
-            if blocks {
+            let mut blocks = self.rcv.due && self.snd.sack && self.rcv.has_blocks();
+            while blocks {
                 if out.is_full() {
                     return true;
                 }
                 self.emit_ack(ctx, out);
+                blocks = self.rcv.has_duplicates();
             }
             loop {
                 if turn >= QUOTA || out.is_full() {
@@ -41,7 +42,7 @@ impl Conn {
                 }
             }
         }
-        while self.rcv.due || (self.rcv.owed > 0 && !self.snd.sack) {
+        while self.rcv.due || (self.rcv.owed > 0 && !self.snd.sack) || self.rcv.has_duplicates() {
             if out.is_full() {
                 return true;
             }
@@ -53,6 +54,7 @@ impl Conn {
             }
             // An old sequence number draws an answer without adding anything (as keepalives do, RFC 9293 §3.8.4).
             self.snd.ask_window = false;
+            self.asked_at.get_or_insert(ctx.now);
             let head = self.head(ctx, self.snd.una - 1, Flags::ACK);
             self.push(out, &head, 0, 0);
         }
@@ -80,7 +82,7 @@ impl Conn {
             seq: self.snd.initial,
             ack: if answer { to_wire(self.rcv.initial, self.rcv.nxt) } else { 0 },
             flags: Flags(if answer { Flags::SYN | Flags::ACK } else { Flags::SYN }),
-            window: offered.min(65_535) as u16,
+            window: self.rcv.opening(offered),
             options,
             payload: &[],
         };
@@ -102,6 +104,7 @@ impl Conn {
         }
         let head = self.head(ctx, plan.start, flags);
         self.push(out, &head, plan.start, plan.data);
+        self.asked_at.get_or_insert(ctx.now);
         self.rcv.acknowledged();
     }
 
