@@ -12,7 +12,7 @@ mod sarif;
 mod table;
 
 pub use check::check;
-pub use finding::{Finding, Report, Severity, Side};
+pub use finding::{Finding, Report, Severity, Side, Subnets};
 pub use human::{clean, human};
 pub use plans::solve_file;
 pub use policy::hold;

@@ -67,9 +67,10 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = CHECK_AFTER)]
 pub(crate) struct Check {
-    /// Address plans (.yaml, .yml, .json, .toml) and output of `terraform show -json`; `-` reads standard input.
+    /// Address plans (.yaml, .yml, .json, .toml), output of `terraform show -json`, saved plans and state files; `-` reads
+    /// standard input.
     ///
-    /// All files are checked together, as one fabric.
+    /// A saved plan is read with `terraform show -json`, so `terraform` or `tofu` must be on `PATH`. All files are checked together, as one fabric.
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<String>,
     /// Set the owner of a file. Repeat for each file.

@@ -3,6 +3,7 @@
 mod args;
 mod diagram;
 mod policy;
+mod saved_plan;
 
 use args::{Args, Check, Command, Format, Plan, PlanFormat};
 use clap::Parser;
@@ -219,13 +220,10 @@ fn text_of(file: &str, stdin: &mut dyn Read) -> Result<String, String> {
     } else {
         bytes = std::fs::read(file).map_err(|error| unreadable(file, &error))?;
     }
-    // A saved plan is a zip archive.
-    if bytes.starts_with(b"PK\x03\x04") {
-        return Err(format!(
-            "{file}: this is a saved plan, not JSON; convert it with `terraform show -json {file} > plan.json`"
-        ));
+    if file != "-" && warren_planfile::is_saved_plan(&bytes) {
+        bytes = saved_plan::show(file, bytes)?;
     }
-    String::from_utf8(bytes).map_err(|error| format!("{file}: the file is not UTF-8 text: {error}"))
+    warren_planfile::decode(file, bytes).map_err(|error| error.to_string())
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> String {
