@@ -31,6 +31,12 @@ variable "rotation" {
   default     = null
 }
 
+variable "recovery" {
+  description = "Whether Google Cloud recreates the VM of a gateway that fails, keeping addresses, keys and leases. Changing this replaces the gateways."
+  type        = bool
+  default     = false
+}
+
 variable "groups" {
   description = "Destinations that each group of peers may reach. A change replaces no gateway."
   type        = any
@@ -69,6 +75,7 @@ module "gateway" {
   groups              = var.groups
   key_rotation        = var.rotation
   release             = var.release
+  recovery            = var.recovery
   internet_route      = true # the hub has no default route
 
   # Names of Google APIs resolve to private addresses, and groups can name the services.

@@ -146,7 +146,7 @@ resource "warren_gcp_route" "internet" {
 }
 
 resource "warren_gcp_gateway" "gateway" {
-  for_each = var.gateways
+  for_each = var.recovery ? {} : var.gateways
 
   name            = local.names[each.key]
   zone            = each.value.zone
@@ -167,11 +167,38 @@ resource "warren_gcp_gateway" "gateway" {
   tls_key       = warren_gcp_tls_key.gateway[each.key].id
 }
 
+# With recovery, the internal address and the leases outlive the VM, too.
+
+resource "warren_gcp_gateway_group" "gateway" {
+  for_each = var.recovery ? var.gateways : {}
+
+  name            = local.names[each.key]
+  zone            = each.value.zone
+  subnetwork      = each.value.subnetwork
+  image           = var.image
+  machine_type    = var.machine_type
+  tags            = [local.tag]
+  address         = warren_gcp_address.gateway[each.key].id
+  service_account = warren_gcp_gateway_service_account.gateway[each.key].email
+  kms_key_name    = var.disk_kms_key_name
+  release         = var.release
+  cloud_logging   = var.cloud_logging
+  labels          = var.labels
+
+  # Names are known at plan time, and so is the startup script.
+  config        = warren_gcp_gateway_config.gateway[each.key].id
+  wireguard_key = warren_gcp_wireguard_key.gateway[each.key].id
+  tls_key       = warren_gcp_tls_key.gateway[each.key].id
+}
+
+# A VM that was recreated has its internal address again.
+
 resource "warren_gcp_route" "overlay" {
   for_each = local.routes
 
   name              = each.key
   network           = var.network
   dest_range        = each.value.cidr
-  next_hop_instance = warren_gcp_gateway.gateway[each.value.gateway].id
+  next_hop_instance = var.recovery ? null : warren_gcp_gateway.gateway[each.value.gateway].id
+  next_hop_ip       = var.recovery ? warren_gcp_gateway_group.gateway[each.value.gateway].network_ip : null
 }

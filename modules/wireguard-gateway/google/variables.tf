@@ -63,6 +63,12 @@ variable "release" {
   default     = null
 }
 
+variable "recovery" {
+  description = "Whether Google Cloud recreates the VM of a gateway that fails or is deleted, through a managed instance group of one. The VM keeps addresses, keys, routes and leases. Changing this replaces the gateways."
+  type        = bool
+  default     = false
+}
+
 variable "ssh_through_iap" {
   description = "Whether Identity-Aware Proxy can reach TCP port 22 of the gateways, for SSH sessions with OS Login."
   type        = bool
@@ -70,7 +76,7 @@ variable "ssh_through_iap" {
 }
 
 variable "cloud_logging" {
-  description = "Whether the gateways send their logs to Cloud Logging. Changing this replaces the gateways."
+  description = "Whether the gateways send their logs to Cloud Logging. Changing this replaces the VMs."
   type        = bool
   default     = false
 }

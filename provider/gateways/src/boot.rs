@@ -81,9 +81,14 @@ pub enum Logs {
     Console,
 }
 
-/// The ID of the volume with the leases, which the instance attaches and mounts at boot.
+/// The volume with the leases, which the instance mounts at boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Volume(pub String);
+pub enum Volume {
+    /// An EBS volume with this ID, which the instance first attaches.
+    Ebs(String),
+    /// A block device with this path, which is attached before the instance boots.
+    Device(String),
+}
 
 /// What a gateway has besides its keys and configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,7 +175,13 @@ pub fn script(
     };
     context.insert("log_group", &group);
     context.insert("console", &(extras.logs == Some(Logs::Console)));
-    context.insert("volume", &extras.volume.as_ref().map(|volume| &volume.0));
+    let (volume, is_attached) = match &extras.volume {
+        Some(Volume::Ebs(id)) => (Some(id), false),
+        Some(Volume::Device(path)) => (Some(path), true),
+        None => (None, false),
+    };
+    context.insert("volume", &volume);
+    context.insert("is_attached", &is_attached);
     context.insert("sandbox", include_str!("../templates/sandbox.conf").trim_end());
     let mut tera = Tera::default();
     tera.autoescape_on(Vec::new());

@@ -203,14 +203,16 @@ END
 
 {% if volume %}put 0755 /usr/local/lib/warren/disk << 'END'
 #!/bin/sh
-# Attaches the volume with the leases, formats it if it is new, and mounts it; retries until that succeeds. `once` stops
+# {% if is_attached %}Formats the disk{% else %}Attaches the volume{% endif %} with the leases{% if not is_attached %}, formats it{% endif %} if it is new, and mounts it; retries until that succeeds. `once` stops
 # after the first attempt. The gateway does not start without it, because it would admit no pod that has a lease.
 set -u
 folder=${WARREN_ROOT:-}/var/lib/warren
 attempt() {
   if mountpoint --quiet "$folder"; then return 0; fi
-  device=$(/usr/local/bin/warren-tunnel attach-volume {{ volume }}) || return 1
-  # Only a volume that has never been written to is formatted.
+  {% if is_attached %}device={{ volume }}
+  if [ ! -e "$device" ]; then return 1; fi
+{% else %}device=$(/usr/local/bin/warren-tunnel attach-volume {{ volume }}) || return 1
+{% endif %}  # Only a volume that has never been written to is formatted.
   if cmp --quiet --bytes=1048576 "$device" /dev/zero; then
     mkfs.ext4 -q "$device" || return 1
   fi
@@ -235,7 +237,9 @@ StartLimitIntervalSec=0
 Type=oneshot
 RemainAfterExit=yes
 ExecStart=/usr/local/lib/warren/disk
-TimeoutStartSec=infinity
+{% if console %}StandardOutput=journal+console
+StandardError=journal+console
+{% endif %}TimeoutStartSec=infinity
 END
 
 put 0644 /etc/systemd/system/warren-gateway.service.d/disk.conf << 'END'

@@ -44,9 +44,9 @@ enum Planted {
     Model,
     /// The data plane forgets default routes
     DataPlane,
-    /// The model believes that policies allow everything
+    /// The model believes that policies allow everything (AWS)
     ModelPolicies,
-    /// The data plane forgets the policies of buckets
+    /// The data plane forgets the policies of buckets (AWS)
     DataPlanePolicies,
 }
 
@@ -59,6 +59,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         print!("{configuration}");
         return Ok(());
     }
+    ensure!(
+        !matches!(
+            (arguments.cloud, arguments.fault),
+            (Cloud::Google, Some(Planted::ModelPolicies | Planted::DataPlanePolicies))
+        ),
+        "the topologies of Google Cloud have no policies: plant `model` or `data-plane`"
+    );
     let fault = arguments.fault.map(|planted| match planted {
         Planted::Model => Fault::Model,
         Planted::DataPlane => Fault::DataPlane,

@@ -7,8 +7,9 @@ use google_cloud_artifactregistry_v1::client::ArtifactRegistry;
 use google_cloud_auth::credentials::{self, CacheableResource, Credentials, CredentialsProvider};
 use google_cloud_auth::errors::CredentialsError;
 use google_cloud_compute_v1::client::{
-    Addresses, Firewalls, GlobalAddresses, GlobalForwardingRules, GlobalOperations, Instances, Networks,
-    Projects, RegionOperations, Routers, Routes, Subnetworks, ZoneOperations,
+    Addresses, Disks, Firewalls, GlobalAddresses, GlobalForwardingRules, GlobalOperations,
+    InstanceGroupManagers, InstanceTemplates, Instances, Networks, Projects, RegionOperations, Routers,
+    Routes, Subnetworks, ZoneOperations,
 };
 use google_cloud_dns_v1::client::{ManagedZoneOperations, ManagedZones, ResourceRecordSets};
 use google_cloud_gax::backoff_policy::BackoffPolicy;
@@ -41,6 +42,9 @@ pub(crate) struct Clients {
     pub(crate) global_addresses: GlobalAddresses,
     pub(crate) forwarding_rules: GlobalForwardingRules,
     pub(crate) instances: Instances,
+    pub(crate) disks: Disks,
+    pub(crate) templates: InstanceTemplates,
+    pub(crate) groups: InstanceGroupManagers,
     pub(crate) global_operations: GlobalOperations,
     pub(crate) region_operations: RegionOperations,
     pub(crate) zone_operations: ZoneOperations,
@@ -111,6 +115,9 @@ impl Clients {
             global_addresses: client!(GlobalAddresses, settings),
             forwarding_rules: client!(GlobalForwardingRules, settings),
             instances: client!(Instances, settings),
+            disks: client!(Disks, settings),
+            templates: client!(InstanceTemplates, settings),
+            groups: client!(InstanceGroupManagers, settings),
             global_operations: client!(GlobalOperations, settings),
             region_operations: client!(RegionOperations, settings),
             zone_operations: client!(ZoneOperations, settings),

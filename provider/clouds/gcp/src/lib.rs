@@ -24,6 +24,7 @@ mod evidence;
 mod firewall;
 mod gateway;
 mod gateway_config;
+mod gateway_group;
 mod gateway_service_account;
 mod key;
 mod labels;
@@ -76,5 +77,6 @@ pub fn registry(session: &Session) -> Registry {
         .resource(Managed::<gateway_config::GatewayConfig>::new(session))
         .resource(Managed::<gateway_service_account::ServiceAccount>::new(session))
         .resource(Managed::<gateway::Gateway>::new(session))
+        .resource(Managed::<gateway_group::GatewayGroup>::new(session))
         .ephemeral(key::SigningKeyValue::new(session))
 }

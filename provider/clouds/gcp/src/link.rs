@@ -53,7 +53,7 @@ impl Display for Link {
         let Link { project, region, collection, name } = self;
         let place = match (region, collection.as_str()) {
             (Some(location), "repositories") => format!("locations/{location}/"),
-            (Some(zone), "instances") => format!("zones/{zone}/"),
+            (Some(zone), "instances" | "instanceGroupManagers" | "disks") => format!("zones/{zone}/"),
             (Some(region), _) => format!("regions/{region}/"),
             (None, "secrets" | "serviceAccounts" | "managedZones") => String::new(),
             (None, _) => "global/".to_owned(),
@@ -180,6 +180,11 @@ references! {
         "subnetworks",
         "the `id` or `self_link` of a subnetwork, such as `projects/acme/regions/us-central1/subnetworks/data`"
     );
+    /// A regional address.
+    AddressRef(
+        "addresses",
+        "the `id` or `self_link` of an address, such as `projects/acme/regions/us-central1/addresses/gw-a`"
+    );
     /// A secret.
     SecretRef("secrets", "the `id` of a secret, such as `projects/acme/secrets/gw-a-wireguard`");
     /// A zone of Cloud DNS.
@@ -291,6 +296,7 @@ mod tests {
             "projects/p/global/networks/hub",
             "projects/p/regions/us-central1/addresses/gw",
             "projects/p/zones/us-central1-a/instances/gw",
+            "projects/p/zones/us-central1-a/instanceGroupManagers/gw",
             "projects/p/locations/us/repositories/images",
             "projects/p/secrets/gw-wireguard",
             "projects/p/managedZones/googleapis",

@@ -101,16 +101,17 @@ impl Machine {
     fn new() -> Machine {
         let machine = Machine(tempfile::tempdir().unwrap());
         for program in ["systemctl", "systemd-sysusers", "sysctl"] {
-            let path = machine.folder("programs").join(program);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(
-                &path,
-                format!("#!/bin/sh\necho {program} \"$@\" >> {}\n", machine.calls().display()),
-            )
-            .unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            machine.program(program, &format!("echo {program} \"$@\" >> {}", machine.calls().display()));
         }
         machine
+    }
+
+    /// A program of the machine that runs these commands.
+    fn program(&self, name: &str, commands: &str) {
+        let path = self.folder("programs").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("#!/bin/sh\n{commands}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     fn folder(&self, name: &str) -> PathBuf {
@@ -210,36 +211,38 @@ fn a_boot_that_was_cut_off_anywhere_is_made_good_by_the_next() {
 /// The real script of a volume: a new one is formatted once, and one with anything on it is never formatted.
 #[test]
 fn only_a_new_volume_is_formatted() {
-    let machine = Machine::new();
-    let extras = Extras { volume: Some(Volume("vol-1".to_owned())), ..Extras::default() };
+    let ebs = Machine::new();
+    let device = ebs.folder("device");
+    ebs.program("warren-tunnel", &format!("echo {}", device.display()));
+    // The binary is where no test can install it, and a file stands for the device.
+    let within = |text: String| text.replace("/usr/local/bin/warren-tunnel", "warren-tunnel");
+    formats_only_a_new_volume(&ebs, Volume::Ebs("vol-1".to_owned()), &device, within);
+
+    let google = Machine::new();
+    let device = google.folder("device");
+    let path = device.display().to_string();
+    formats_only_a_new_volume(&google, Volume::Device(path), &device, |text| text);
+}
+
+fn formats_only_a_new_volume(
+    machine: &Machine,
+    volume: Volume,
+    device: &File,
+    within: impl Fn(String) -> String,
+) {
+    let extras = Extras { volume: Some(volume), ..Extras::default() };
     let script = script(Run::CloudInit, None, &sources(), &extras).unwrap();
     assert!(machine.boot(&script).status.success());
     let disk = machine.folder("root/usr/local/lib/warren/disk");
-    let device = machine.folder("device");
-    std::fs::write(
-        machine.folder("programs/warren-tunnel"),
-        format!("#!/bin/sh\necho {}\n", device.display()),
-    )
-    .unwrap();
-    // The binary is where no test can install it, and a file stands for the device.
-    let text =
-        std::fs::read_to_string(&disk).unwrap().replace("/usr/local/bin/warren-tunnel", "warren-tunnel");
-    std::fs::write(&disk, text).unwrap();
-    for (program, does) in [("warren-tunnel", None), ("mount", Some("true")), ("mountpoint", Some("false"))] {
-        let path = machine.folder("programs").join(program);
-        if let Some(does) = does {
-            std::fs::write(
-                &path,
-                format!("#!/bin/sh\necho {program} \"$@\" >> {}\n{does}\n", machine.calls().display()),
-            )
-            .unwrap();
-        }
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(&disk, within(std::fs::read_to_string(&disk).unwrap())).unwrap();
+    for (program, does) in [("mount", "true"), ("mountpoint", "false")] {
+        let told = format!("echo {program} \"$@\" >> {}\n{does}", machine.calls().display());
+        machine.program(program, &told);
     }
     let run = || machine.run(Command::new(&disk).arg("once"));
-    let read = || std::fs::read(&device).unwrap();
+    let read = || std::fs::read(device).unwrap();
 
-    std::fs::write(&device, vec![0; 16 << 20]).unwrap();
+    std::fs::write(device, vec![0; 16 << 20]).unwrap();
     let done = run();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let formatted = read();
@@ -249,11 +252,11 @@ fn only_a_new_volume_is_formatted() {
 
     let mut data = vec![0; 16 << 20];
     data[4096] = 1;
-    std::fs::write(&device, &data).unwrap();
+    std::fs::write(device, &data).unwrap();
     run();
     assert!(read() == data, "the data of another file system was overwritten");
     // A device that cannot be read is not new.
-    std::fs::remove_file(&device).unwrap();
+    std::fs::remove_file(device).unwrap();
     run();
     assert!(!device.exists(), "formatted without being read");
     let calls = std::fs::read_to_string(machine.calls()).unwrap();
@@ -265,7 +268,7 @@ fn only_a_new_volume_is_formatted() {
 fn the_units_are_ones_and_sandboxed() {
     let machine = Machine::new();
     let logs = Logs::CloudWatch("/warren/gw-a".to_owned());
-    let extras = Extras { logs: Some(logs), volume: Some(Volume("vol-1".to_owned())) };
+    let extras = Extras { logs: Some(logs), volume: Some(Volume::Ebs("vol-1".to_owned())) };
     let longest =
         script(Run::CloudInit, Some(&release("https://example.com/x")), &sources(), &extras).unwrap();
     // The limit of EC2 for user data, with room for long names.

@@ -89,11 +89,15 @@ pub const IN_UPDATES: &[(&str, &str)] =
 /// Artifact Registry, IAM, and Access Context Manager. Methods that are not here need the permission with their own name.
 pub const GOOGLE: &[(&str, &[&str], &[&str])] = &[
     ("compute.addresses.aggregatedList", &["compute.addresses.list"], &[]),
+    // External addresses; internal ones, as those of gateway groups, need permissions of their own.
     (
         "compute.addresses.insert",
         &["compute.addresses.create"],
-        &["compute.addresses.setLabels", "compute.subnetworks.use"],
+        &["compute.addresses.createInternal", "compute.addresses.setLabels", "compute.subnetworks.use"],
     ),
+    ("compute.addresses.delete", &["compute.addresses.delete"], &["compute.addresses.deleteInternal"]),
+    ("compute.disks.aggregatedList", &["compute.disks.list"], &[]),
+    ("compute.disks.insert", &["compute.disks.create"], &["compute.disks.setLabels"]),
     // Internal addresses: those of endpoints of Private Service Connect.
     (
         "compute.globalAddresses.insert",
@@ -139,6 +143,38 @@ pub const GOOGLE: &[(&str, &[&str], &[&str])] = &[
     ("compute.globalOperations.wait", &["compute.globalOperations.get"], &[]),
     ("compute.regionOperations.wait", &["compute.regionOperations.get"], &[]),
     ("compute.zoneOperations.wait", &["compute.zoneOperations.get"], &[]),
+    // The group acts as the service agent of the project, but its creator must be allowed to do what it does.
+    (
+        "compute.instanceGroupManagers.insert",
+        &["compute.instanceGroupManagers.create"],
+        &[
+            "compute.instanceGroups.create",
+            "compute.instanceTemplates.useReadOnly",
+            "compute.instances.create",
+        ],
+    ),
+    (
+        "compute.instanceGroupManagers.patch",
+        &["compute.instanceGroupManagers.update"],
+        &["compute.instanceTemplates.useReadOnly"],
+    ),
+    (
+        "compute.instanceGroupManagers.createInstances",
+        &["compute.instanceGroupManagers.update"],
+        &["compute.addresses.use", "compute.addresses.useInternal", "compute.disks.use"],
+    ),
+    ("compute.instanceGroupManagers.deleteInstances", &["compute.instanceGroupManagers.update"], &[]),
+    ("compute.instanceGroupManagers.listManagedInstances", &["compute.instanceGroupManagers.get"], &[]),
+    (
+        "compute.instanceGroupManagers.delete",
+        &["compute.instanceGroupManagers.delete"],
+        &["compute.instanceGroups.delete", "compute.instances.delete"],
+    ),
+    (
+        "compute.instanceTemplates.insert",
+        &["compute.instanceTemplates.create"],
+        &["compute.subnetworks.use", "compute.subnetworks.useExternalIp", "iam.serviceAccounts.actAs"],
+    ),
     ("compute.instances.aggregatedList", &["compute.instances.list"], &[]),
     (
         "compute.instances.insert",

@@ -15,7 +15,11 @@ use crate::fabric::Fabric;
 ///
 /// An aggregated list of Compute Engine has them one level deeper, by place.
 const LISTS: &[(&str, Api, &str, &str)] = &[
+    // The VMs of a group go with it, and it would create them again.
+    ("instance group", Api::Compute, "aggregated/instanceGroupManagers", "instanceGroupManagers"),
     ("instance", Api::Compute, "aggregated/instances", "instances"),
+    ("instance template", Api::Compute, "global/instanceTemplates", "items"),
+    ("disk", Api::Compute, "aggregated/disks", "disks"),
     ("forwarding rule", Api::Compute, "global/forwardingRules", "items"),
     ("router", Api::Compute, "aggregated/routers", "routers"),
     ("route", Api::Compute, "global/routes", "items"),
@@ -33,7 +37,10 @@ const LISTS: &[(&str, Api, &str, &str)] = &[
 /// The kinds, for the comparison with the types of the provider.
 #[cfg(test)]
 pub(super) const KINDS: &[&str] = &[
+    "instance group",
     "instance",
+    "instance template",
+    "disk",
     "forwarding rule",
     "router",
     "route",

@@ -52,6 +52,7 @@ const TYPES: &[(&str, Swept)] = &[
     ("warren_gcp_firewall", Swept::Kind("firewall")),
     ("warren_gcp_gateway", Swept::Kind("instance")),
     ("warren_gcp_gateway_config", Swept::Kind("secret")),
+    ("warren_gcp_gateway_group", Swept::Kind("instance group")),
     ("warren_gcp_gateway_service_account", Swept::Kind("service account")),
     ("warren_gcp_network", Swept::Kind("network")),
     ("warren_gcp_network_peering", Swept::With("network")),

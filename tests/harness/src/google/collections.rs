@@ -8,8 +8,10 @@ use super::world::{Body, World};
 
 pub(crate) mod accounts;
 mod addresses;
+mod disks;
 mod firewalls;
 mod forwarding_rules;
+pub(crate) mod groups;
 mod instances;
 pub(crate) mod labels;
 mod networks;
@@ -23,6 +25,7 @@ mod routers;
 mod routes;
 pub(crate) mod secrets;
 mod subnetworks;
+mod templates;
 pub(crate) mod zones;
 
 pub(crate) use peerings::active_peers;
@@ -161,7 +164,7 @@ pub(crate) fn link(
 }
 
 /// Every collection: its resources in the document, its name in links, its rules.
-const TABLE: [(&[&str], &str, &dyn Rules); 13] = [
+const TABLE: [(&[&str], &str, &dyn Rules); 16] = [
     (&["networks"], "networks", &networks::Networks),
     (&["subnetworks"], "subnetworks", &subnetworks::Subnetworks),
     (&["firewalls"], "firewalls", &firewalls::Firewalls),
@@ -170,6 +173,9 @@ const TABLE: [(&[&str], &str, &dyn Rules); 13] = [
     (&["addresses", "globalAddresses"], "addresses", &addresses::Addresses),
     (&["forwardingRules", "globalForwardingRules"], "forwardingRules", &forwarding_rules::ForwardingRules),
     (&["instances"], "instances", &instances::Instances),
+    (&["disks"], "disks", &disks::Disks),
+    (&["instanceTemplates"], "instanceTemplates", &templates::Templates),
+    (&["instanceGroupManagers"], "instanceGroupManagers", &groups::Groups),
     (&["repositories"], "repositories", &repositories::Repositories),
     (&["servicePerimeters"], "servicePerimeters", &perimeters::Perimeters),
     (&["secrets"], "secrets", &secrets::Secrets),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::collections::{self, Change as Judged, Rules, project, region, zone, zones};
+use super::collections::{self, Change as Judged, Rules, groups, project, region, zone, zones};
 use super::error::Refusal;
 use super::exchanged;
 use super::key::{COMPUTE, Key, Place};
@@ -19,10 +19,22 @@ pub(crate) fn answer(
     method: &str,
     effect: Option<&Effect>,
 ) -> Result<Value, Refusal> {
+    let answer = serve(world, request, method, effect);
+    groups::proceed(world);
+    answer
+}
+
+fn serve(
+    world: &mut World,
+    request: &Request,
+    method: &str,
+    effect: Option<&Effect>,
+) -> Result<Value, Refusal> {
     let (resource, verb) = method.split_once('.').unwrap_or((method, ""));
     collections::known_project(world, request.path("project"))?;
     check_place(world, request)?;
     match (resource, verb) {
+        ("instanceGroupManagers", "listManagedInstances") => return groups::list_managed(world, request),
         ("networks", "listPeeringRoutes") => return exchanged::peering_routes(world, request),
         ("projects", "getXpnHost") => return exchanged::xpn_host(world, request),
         ("subnetworks", "listUsable") => return exchanged::usable(world, request),

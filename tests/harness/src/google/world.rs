@@ -181,7 +181,9 @@ impl World {
         self.objects.iter().find_map(|(other, object)| {
             let uses = other != key
                 && object.body.iter().any(|(name, value)| {
+                    // What a managed instance is to have is used by the instance, while there is one.
                     name != "selfLink"
+                        && name != collections::groups::MANAGED
                         && links(value).any(|link| Key::parse(link, &other.project).as_ref() == Some(key))
                 });
             uses.then_some(other)

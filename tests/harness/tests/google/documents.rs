@@ -219,12 +219,9 @@ fn cases(documents: &Documents, method: &Method) -> Vec<Case> {
         let spoilt = match (parameter["location"].as_str(), parameter["type"].as_str()) {
             // Parameters that span segments decide about the route: another one is not found.
             (Some("path"), _) if parameter["pattern"].is_string() && !method.template.contains("{+") => {
-                add(
-                    format!("path {name}"),
-                    method.path(Some((name, "Not_Allowed"))),
-                    smallest.clone(),
-                    "invalid",
-                );
+                let wrong = unlike(parameter["pattern"].as_str().unwrap());
+                let path = method.path(Some((name, &wrong)));
+                add(format!("path {name}"), path, smallest.clone(), "invalid");
                 continue;
             }
             (Some("query"), Some("integer" | "boolean")) => "x",
@@ -260,6 +257,13 @@ fn cases(documents: &Documents, method: &Method) -> Vec<Case> {
         }
     }
     cases
+}
+
+/// A name that does not fit a pattern. That of the deletion of a disk refuses only what is too long.
+fn unlike(pattern: &str) -> String {
+    let pattern = regex::Regex::new(&format!("^(?:{pattern})$")).unwrap();
+    let names = ["Not_Allowed".to_owned(), "x".repeat(67)];
+    names.into_iter().find(|name| !pattern.is_match(name)).unwrap()
 }
 
 /// Objects of a schema that are wrong in one place each.

@@ -7,6 +7,7 @@ mod client;
 mod dns;
 mod documents;
 mod exchanged;
+mod groups;
 mod operations;
 mod perimeters;
 mod python;

@@ -130,7 +130,7 @@ impl GatewayGroup {
     /// The boot script; unknown while a part of it is, such as the volume of a new gateway.
     fn script(&self) -> Result<Attr<String>, Diagnostics> {
         let volume = match &self.volume_id {
-            Attr::Known(id) => Attr::Known(Volume(id.to_string())),
+            Attr::Known(id) => Attr::Known(Volume::Ebs(id.to_string())),
             _ => Attr::Unknown,
         };
         script(&self.release, [&self.config, &self.wireguard_key, &self.tls_key], &self.log_group, &volume)

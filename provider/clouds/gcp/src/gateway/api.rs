@@ -8,29 +8,13 @@ use google_cloud_compute_v1::model::instance::Status;
 use warren_managed::sets;
 
 use super::model::{Gateway, MISCONFIGURED, RUNNING};
+use super::vm;
 use crate::account::Gcp;
 use crate::begun::{Begun, begin};
 use crate::common::Located as _;
 use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, Parsed as _};
 use crate::labels;
 use crate::link;
-
-/// Metadata with the boot script: Google's guest agent runs it at every boot.
-const SCRIPT: &str = "startup-script";
-
-/// Metadata with the image as the configuration names it: the API returns only the disk of an instance.
-const IMAGE: &str = "warren-image";
-
-/// Metadata with which Compute Engine copies the serial console to Cloud Logging (Compute Engine documentation, "View
-/// serial port output").
-const CONSOLE_LOGS: &str = "serial-port-logging-enable";
-
-/// Series of machine types whose disks are Hyperdisks only (Compute Engine documentation, "Hyperdisk support by machine
-/// series").
-const HYPERDISK: [&str; 8] = ["c4", "c4a", "c4d", "n4", "n4a", "n4d", "m4", "x4"];
-
-/// Access scope of the service account; IAM bindings restrict its permissions.
-const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 const GET: &str = "instances.get";
 
@@ -60,7 +44,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
         .set_disk_type(format!(
             "projects/{}/zones/{zone}/diskTypes/{}",
             gcp.project,
-            disk_type(planned.machine_type.value()?)
+            vm::disk_type(planned.machine_type.value()?)
         ))
         .set_or_clear_disk_size_gb(planned.disk_gib.known().copied())
         .set_labels(labels.clone());
@@ -79,19 +63,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
         .set_subnetwork(planned.subnetwork.value()?.id())
         .set_or_clear_network_ip(planned.network_ip.known().map(Ipv4Addr::to_string))
         .set_access_configs(outside);
-    let metadata = [
-        (SCRIPT, planned.startup_script.value()?.as_str()),
-        (IMAGE, planned.image.value()?.as_str()),
-        // Disables SSH access with keys from the project's metadata.
-        ("block-project-ssh-keys", "TRUE"),
-        ("enable-oslogin", "TRUE"),
-        ("serial-port-enable", "FALSE"),
-    ];
-    let logs = planned.cloud_logging.is_true().then_some((CONSOLE_LOGS, "TRUE"));
-    let items = metadata
-        .into_iter()
-        .chain(logs)
-        .map(|(key, value)| model::metadata::Items::new().set_key(key).set_value(value));
+    let metadata = vm::metadata(&planned.startup_script, &planned.image, planned.cloud_logging)?;
     let machine_type =
         format!("projects/{}/zones/{zone}/machineTypes/{}", gcp.project, planned.machine_type.value()?);
     let body = model::Instance::new()
@@ -101,16 +73,9 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
         .set_can_ip_forward(true)
         .set_disks([disk])
         .set_network_interfaces([interface])
-        .set_service_accounts([model::ServiceAccount::new()
-            .set_email(planned.service_account.value()?)
-            .set_scopes([SCOPE])])
-        .set_shielded_instance_config(
-            model::ShieldedInstanceConfig::new()
-                .set_enable_secure_boot(true)
-                .set_enable_vtpm(true)
-                .set_enable_integrity_monitoring(true),
-        )
-        .set_metadata(model::Metadata::new().set_items(items))
+        .set_service_accounts([vm::account(&planned.service_account)?])
+        .set_shielded_instance_config(vm::shielded())
+        .set_metadata(metadata)
         .set_tags(model::Tags::new().set_items(sets::known(&planned.tags)))
         .set_labels(labels);
     let call = gcp.clients.instances.insert().set_project(&gcp.project).set_zone(zone).set_body(body);
@@ -185,26 +150,18 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Instance, ApiError> {
     call.send().await.named(GET)
 }
 
-fn disk_type(machine_type: &str) -> &'static str {
-    let series = machine_type.split('-').next().unwrap_or_default();
-    if HYPERDISK.contains(&series) { "hyperdisk-balanced" } else { "pd-balanced" }
-}
-
 fn status(found: &model::Instance) -> Result<&str, ApiError> {
     found.status.as_ref().and_then(Status::name).or_missing(GET, "status")
 }
 
 /// The state of an instance as the API returns it, whose ID and timeouts are those of `before`.
 pub(super) fn state(found: &model::Instance, before: &Gateway) -> Result<Gateway, ApiError> {
-    let items = found.metadata.as_ref().map(|metadata| metadata.items.as_slice()).unwrap_or_default();
-    let item = |key: &str| items.iter().find(|item| item.key.as_deref() == Some(key))?.value.clone();
+    let booted = vm::Booted::of(found.metadata.as_ref());
     let interface = found.network_interfaces.first().or_missing(GET, "networkInterfaces")?;
     let nat_ip = interface.access_configs.iter().find_map(|config| config.nat_ip.as_deref());
     let disk = found.disks.iter().find(|disk| disk.boot == Some(true));
-    let key = disk.and_then(|disk| disk.disk_encryption_key.as_ref()?.kms_key_name.as_deref());
-    let shielded = found.shielded_instance_config.as_ref();
-    let as_wanted = found.can_ip_forward == Some(true)
-        && shielded.is_some_and(|it| it.enable_secure_boot == Some(true) && it.enable_vtpm == Some(true));
+    let as_wanted =
+        found.can_ip_forward == Some(true) && vm::is_shielded(found.shielded_instance_config.as_ref());
     let status = status(found)?;
     let tags = found.tags.iter().flat_map(|tags| &tags.items);
     let name = found.name.as_deref().or_missing(GET, "name")?;
@@ -212,7 +169,7 @@ pub(super) fn state(found: &model::Instance, before: &Gateway) -> Result<Gateway
         object: before.object.found(name, before.object.mark.found(&found.labels)),
         zone: link::last(found.zone.as_deref()).or_missing(GET, "zone")?.into(),
         machine_type: link::last(found.machine_type.as_deref()).or_missing(GET, "machineType")?.into(),
-        image: item(IMAGE).into(),
+        image: booted.image,
         subnetwork: link::found(
             GET,
             "networkInterfaces.subnetwork",
@@ -224,14 +181,13 @@ pub(super) fn state(found: &model::Instance, before: &Gateway) -> Result<Gateway
         service_account: found.service_accounts.iter().find_map(|account| account.email.clone()).into(),
         tags: sets::found(tags.cloned(), &before.tags),
         disk_gib: disk.and_then(|disk| disk.disk_size_gb).into(),
-        // Google appends the version of the key that it uses.
-        kms_key_name: key.and_then(|key| key.split("/cryptoKeyVersions/").next()).map(str::to_owned).into(),
+        kms_key_name: vm::kms_key(disk.and_then(|disk| disk.disk_encryption_key.as_ref())),
         config: before.config.clone(),
         wireguard_key: before.wireguard_key.clone(),
         tls_key: before.tls_key.clone(),
         release: before.release.clone(),
-        cloud_logging: item(CONSOLE_LOGS).is_some_and(|value| value.eq_ignore_ascii_case("true")).into(),
-        startup_script: item(SCRIPT).into(),
+        cloud_logging: booted.cloud_logging,
+        startup_script: booted.script,
         state: if as_wanted || status != RUNNING { status } else { MISCONFIGURED }.into(),
         self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
     })

@@ -1,9 +1,8 @@
 //! Whether image, machine type and binary of a gateway have the same CPU architecture.
 
-use tf_provider_rs::Diagnostic;
+use tf_provider_rs::{Attr, Diagnostic};
 use warren_gateways::architecture::{Architecture, Part, mismatch};
-
-use super::model::Gateway;
+use warren_gateways::boot::ReleaseBlock;
 
 /// Families of machine types with Arm processors (Compute Engine documentation, "Arm VMs on Compute Engine").
 const ARM: [&str; 4] = ["a4x", "c4a", "n4a", "t2a"];
@@ -13,13 +12,16 @@ const PUBLIC: [&str; 6] =
     ["cos-cloud", "debian-cloud", "rhel-cloud", "rocky-linux-cloud", "suse-cloud", "ubuntu-os-cloud"];
 
 /// An error if parts of a planned gateway do not match.
-pub(super) fn check(planned: &Gateway) -> Option<Diagnostic> {
-    let image = planned.image.known();
-    let image = image.and_then(|name| Part::of("image", format!("image {name}"), of_image(name)));
-    let machine = planned.machine_type.known().and_then(|name| {
+pub(crate) fn check(
+    image: &Attr<String>,
+    machine_type: &Attr<String>,
+    release: &Attr<ReleaseBlock>,
+) -> Option<Diagnostic> {
+    let image = image.known().and_then(|name| Part::of("image", format!("image {name}"), of_image(name)));
+    let machine = machine_type.known().and_then(|name| {
         Part::of("machine_type", format!("machine type {name}"), Some(of_machine_type(name)))
     });
-    mismatch([image, machine, Part::binary(&planned.release)].into_iter().flatten())
+    mismatch([image, machine, Part::binary(release)].into_iter().flatten())
 }
 
 fn of_machine_type(name: &str) -> Architecture {

@@ -9,18 +9,20 @@
 //! ```
 
 mod api;
-mod architecture;
+pub(crate) mod architecture;
 mod model;
 #[cfg(test)]
 mod tests;
+pub(crate) mod vm;
 
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, async_trait};
-use warren_gateways::boot::{self, Extras, Logs, Run};
+use warren_gateways::boot::{self, Extras, Logs, ReleaseBlock, Run, Volume};
 use warren_managed::{Object, Poll};
 use warren_wire::fetch::Source;
 
 use crate::account::Gcp;
 use crate::error::{ApiError, Failure as _};
+use crate::link::SecretRef;
 use crate::operation::{carry_out, landed, remove};
 use crate::session::{Session, Work};
 pub(crate) use model::Gateway;
@@ -35,7 +37,11 @@ impl Object for Gateway {
             Ok(script) => script,
             Err(error) => return diagnostics.extend(error),
         };
-        diagnostics.0.extend(architecture::check(&change.planned));
+        diagnostics.0.extend(architecture::check(
+            &change.planned.image,
+            &change.planned.machine_type,
+            &change.planned.release,
+        ));
         let planned = &mut change.planned;
         planned.startup_script = script;
         let Some(prior) = &change.prior else { return };
@@ -81,23 +87,27 @@ impl Object for Gateway {
 
 /// The startup script of a gateway; unknown while any part of it is.
 fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
-    let [config, wireguard_key, tls_key] =
-        [&gateway.config, &gateway.wireguard_key, &gateway.tls_key].map(|secret| match secret {
-            Attr::Known(secret) => Attr::Known(secret.id()),
-            Attr::Null => Attr::Null,
-            Attr::Unknown => Attr::Unknown,
-        });
-    let logs = match gateway.cloud_logging {
+    let secrets = [&gateway.config, &gateway.wireguard_key, &gateway.tls_key];
+    startup_script(&gateway.release, secrets, gateway.cloud_logging, &Attr::Null)
+}
+
+/// The startup script of a VM with this configuration, WireGuard key and TLS key; unknown while any part of it is.
+pub(crate) fn startup_script(
+    release: &Attr<ReleaseBlock>,
+    secrets: [&Attr<SecretRef>; 3],
+    cloud_logging: Attr<bool>,
+    volume: &Attr<Volume>,
+) -> Result<Attr<String>, Diagnostics> {
+    let [config, wireguard_key, tls_key] = secrets.map(|secret| match secret {
+        Attr::Known(secret) => Attr::Known(secret.id()),
+        Attr::Null => Attr::Null,
+        Attr::Unknown => Attr::Unknown,
+    });
+    let logs = match cloud_logging {
         Attr::Known(true) => Attr::Known(Logs::Console),
         Attr::Unknown => Attr::Unknown,
         _ => Attr::Null,
     };
     let names = [&config, &wireguard_key, &tls_key];
-    boot::planned(
-        Run::GuestAgent,
-        &gateway.release,
-        names,
-        Source::GcpSecret,
-        &Extras::planned(&logs, &Attr::Null),
-    )
+    boot::planned(Run::GuestAgent, release, names, Source::GcpSecret, &Extras::planned(&logs, volume))
 }

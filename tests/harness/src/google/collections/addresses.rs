@@ -172,6 +172,21 @@ fn free_range(world: &World, network: &Key, length: u8) -> Result<Ipv4Net, Refus
         .ok_or_else(|| Refusal::bad("invalid", "No free range of this size was found.").later())
 }
 
+/// The reservation of an internal address in a subnet.
+pub(crate) fn reserved_in(world: &World, subnet: &Key, wanted: &str) -> Option<Key> {
+    let link = subnet.link();
+    let mut reserved = world.of("addresses");
+    let found =
+        reserved.find(|(_, body)| text(body, "subnetwork") == link && text(body, "address") == wanted);
+    found.map(|(address, _)| address.clone())
+}
+
+/// The number of the reserved address that a state of an instance links to.
+pub(crate) fn number_of(world: &World, link: &str, project: &str) -> Result<String, Refusal> {
+    let (_, body) = world.linked("preservedState.ipAddress.address", link, "addresses", project)?;
+    Ok(text(body, "address").to_owned())
+}
+
 /// An address of a subnet that nobody has; the one that is wanted, where one is. Google keeps the first two and the
 /// last two.
 pub(crate) fn free_in(world: &World, subnet: &Key, wanted: &str) -> Result<String, Refusal> {

@@ -6,7 +6,7 @@ use super::super::account;
 use super::super::error::Refusal;
 use super::super::key::{COMPUTE, Key, Place};
 use super::super::world::{Body, World};
-use super::{Rules, addresses, default, flag, labels, list, text};
+use super::{Rules, addresses, default, disks, flag, labels, list, text};
 
 pub(crate) struct Instances;
 
@@ -52,6 +52,12 @@ impl Rules for Instances {
             body.insert("machineType".to_owned(), json!(format!("{COMPUTE}{machine}")));
         }
         let mut disks = list(body, "disks").to_vec();
+        for source in disks.iter().filter_map(|disk| disk["source"].as_str()) {
+            let (disk, _) = world.linked("resource.disks.source", source, "disks", &key.project)?;
+            if let Some(user) = disks::users(world, &disk).first() {
+                return Err(Refusal::in_use("disk", &disk.path(), &user.path()));
+            }
+        }
         for (place, disk) in disks.iter_mut().enumerate() {
             if let Some(disk) = disk.as_object_mut() {
                 attached(key, disk, place, zone);
@@ -173,7 +179,13 @@ fn interface(world: &mut World, key: &Key, nic: &mut Body, place: usize, zone: &
     }
     let network = text(body, "network").to_owned();
     let wanted = text(nic, "networkIP").to_owned();
-    let address = addresses::free_in(world, &subnet, &wanted)?;
+    let address = match addresses::reserved_in(world, &subnet, &wanted) {
+        Some(reserved) => match addresses::users(world, &reserved).first() {
+            Some(user) => return Err(Refusal::in_use("address", &reserved.path(), &user.path())),
+            None => wanted,
+        },
+        None => addresses::free_in(world, &subnet, &wanted)?,
+    };
     nic.insert("network".to_owned(), json!(network));
     nic.insert("subnetwork".to_owned(), json!(subnet.link()));
     nic.insert("networkIP".to_owned(), json!(address));
