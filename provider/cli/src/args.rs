@@ -113,6 +113,9 @@ const PLAN_AFTER: &str = "Examples:
   warren plan network.yaml --format json -o before.json
   warren plan network.yaml --previous before.json
 
+  # Move as few of them as possible to make room
+  warren plan network.yaml --previous before.json --allow-renumber
+
 Exit codes:
   0  the ranges were computed
   1  the address plan contradicts itself or does not fit
@@ -130,6 +133,14 @@ pub(crate) struct Plan {
     /// Output of an earlier `warren plan --format json`. Its ranges are kept where possible.
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<String>,
+    /// Move as few ranges of the earlier plan as possible if the new networks do not fit otherwise.
+    #[arg(long, requires = "previous")]
+    pub(crate) allow_renumber: bool,
+    /// Maximum duration of the search in seconds, instead of a maximum number of attempts.
+    ///
+    /// Without this option, the result does not depend on the speed of the machine.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) time_limit: Option<u32>,
     /// Write the output to a file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<String>,

@@ -12,6 +12,8 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use warren_check::Wish;
 use warren_cidr::{Assignment, parse_cidr};
 use warren_model::Model;
 use warren_planfile::{Input, InputError, Source, read, read_claims};
@@ -145,7 +147,12 @@ fn run_plan(plan: &Plan, streams: &mut Streams<'_>) -> Outcome {
         )]);
     };
     let limit = NonZeroUsize::new(args::MAX_FINDINGS);
-    let solved = match warren_check::solve_file(&address_plan, &previous, limit) {
+    let start = Instant::now();
+    let time = plan.time_limit.map(|seconds| Duration::from_secs(seconds.into()));
+    let late = || time.is_some_and(|time| start.elapsed() >= time);
+    let wish =
+        Wish { previous: &previous, renumber: plan.allow_renumber, late: time.is_some().then_some(&late) };
+    let solved = match warren_check::solve_file(&address_plan, &wish, limit) {
         Ok(solved) => solved,
         Err(report) => {
             let text = match plan.format {

@@ -76,6 +76,21 @@ fn pictures_of_every_plan() {
     }
 }
 
+/// Subnets whose network the plan does not show are drawn in a box of their own, and counted.
+#[test]
+fn unattached_subnets_are_drawn_and_counted() {
+    for format in ["svg", "html", "markdown", "mermaid", "dot"] {
+        let (code, out, err) = warren(&["diagram", "P:map-of-vpcs.json", "--format", format]);
+        assert_ne!(code, UNUSABLE, "{err}");
+        assert!(out.contains("Subnets without a known network"), "{format}");
+        assert!(out.contains("10.101.0.0/24"), "{format}");
+        let counted = out.contains("1 of 2 subnets attached");
+        assert_eq!(counted, !["mermaid", "dot"].contains(&format), "{format}");
+        let (_, out, _) = warren(&["diagram", "P:vpc-module.json", "--format", format]);
+        assert!(!out.contains("without a known network") && !out.contains("subnets attached"), "{format}");
+    }
+}
+
 /// The same plan in the encodings that shells write gives the same report.
 #[test]
 fn every_encoding_is_read() {

@@ -60,7 +60,8 @@ fn add(
     network: Option<String>,
     ranges: Vec<warren_cidr::IpNet>,
 ) {
-    let subnet = Subnet { head, network, ranges, was: Vec::new(), zone: None, public: false };
+    let zone = Some("all zones".to_owned());
+    let subnet = Subnet { head, network, ranges, was: Vec::new(), zone, public: false };
     view.topology.subnets.insert(subnet.head.key.clone(), subnet);
 }
 
