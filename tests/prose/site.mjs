@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { readPage, readText, target } from "./markdown.mjs";
 import { listed } from "./tree.mjs";
 
-const project = ["architecture", "status", "benchmarks", "real-clouds", "google-double", "runpod-double"];
+const project = ["architecture", "status", "benchmarks", "kill-points", "real-clouds", "google-double", "runpod-double"];
 const firstGuides = ["install", "first-fabric"];
 const community = ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md"];
 const provider = ["resources", "data-sources", "ephemeral-resources", "functions", "list-resources", "actions"];

@@ -71,6 +71,20 @@ fn planned(resources: &[(&str, &str, Value)]) -> String {
 
 const HUB: &str = "projects/acme/global/networks/hub";
 
+/// RunPod isolates the networks of clusters from each other, but their pods reach no network with the same addresses.
+#[test]
+fn the_range_of_a_cluster_is_compared_with_networks_only() {
+    let cluster =
+        |name| ("warren_runpod_cluster", name, json!({"name": name, "network_cidr": "10.65.0.0/16"}));
+    let vpc = |range: &str| ("aws_vpc", "lab", json!({"cidr_block": range}));
+    let plan = planned(&[cluster("a"), cluster("b"), vpc("10.66.0.0/16")]);
+    let (code, out, err) = warren_in(&plan, &["check", "-"]);
+    assert_eq!(code, FINE, "{out}{err}");
+    let (code, out, err) = warren_in(&planned(&[cluster("a"), vpc("10.65.8.0/21")]), &["check", "-"]);
+    assert_eq!(code, FINDINGS, "{out}{err}");
+    insta::assert_snapshot!(out);
+}
+
 /// Every attribute of hashicorp/google that holds a range, against a VPC of AWS that has it already.
 #[test]
 fn google_ranges_of_every_kind_are_compared() {

@@ -137,8 +137,9 @@ fn peers<'a>(all: &'a Topology, graph: &mut Graph, ids: &mut BTreeMap<&'a str, S
         let label = format!("{}{} {}", sign(pod.head.change), pod.what, pod.head.name);
         nodes.push((id, label, pod.head.change));
     }
-    if pods.len() > MOST {
-        nodes.push(("pmore".to_owned(), format!("and {} more pods", pods.len() - MOST), Change::Keep));
+    let more: u64 = pods.iter().skip(MOST).map(|pod| pod.machines).sum();
+    if more > 0 {
+        nodes.push(("pmore".to_owned(), format!("and {more} more pods"), Change::Keep));
     }
     if let Some(pod) = pods.first() {
         let cluster =

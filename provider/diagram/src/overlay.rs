@@ -43,8 +43,10 @@ pub(crate) fn port(cards: &Cards<'_>, home: Home) -> Option<Block> {
     if members.is_empty() {
         return None;
     }
-    let gateways = members.iter().filter(|host| host.config.is_some()).count();
-    let pods = members.len() - gateways;
+    let (gateways, pods): (Vec<&Host>, Vec<&Host>) =
+        members.into_iter().partition(|host| host.config.is_some());
+    let pods: u64 = pods.iter().map(|host| host.machines).sum();
+    let (gateways, pods) = (gateways.len(), usize::try_from(pods).unwrap_or(usize::MAX));
     let words = [(gateways, "gateway"), (pods, "pod")];
     let about: Vec<String> = words
         .into_iter()

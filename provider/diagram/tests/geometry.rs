@@ -230,6 +230,11 @@ fn overlays_of_every_size() {
                 json!({"name": format!("pod-{at}")}),
             ));
         }
+        all.push(common::change(
+            "warren_runpod_cluster.train",
+            "create",
+            json!({"name": "train", "pod_count": 250, "gpu": {"count": 8}}),
+        ));
         let plan = common::read("plan.json", &common::plan(all));
         assert_eq!(plan.after.overlays().len() + plan.before.overlays().len() > 0, gateways > 0);
         for detail in [Detail::Full, Detail::Compact, Detail::Grouped] {
@@ -237,6 +242,34 @@ fn overlays_of_every_size() {
         }
         sound(&space_scene(&plan, &Options { diff: true, ..Options::default() }));
     }
+}
+
+/// A cluster has a box like a pod, and the overlay counts its pods.
+#[test]
+fn a_cluster_is_drawn_with_its_pods() {
+    let all = vec![
+        common::change(
+            "warren_aws_gateway_config.c",
+            "create",
+            json!({"name": "c", "content": "fabric = \"f\"\n[pool]\nprefixes = [\"10.210.0.0/24\"]\n"}),
+        ),
+        common::change("warren_aws_gateway.g", "create", json!({"name": "g", "config": "c"})),
+        common::change("warren_runpod_pod.one", "create", json!({"name": "one"})),
+        common::change(
+            "warren_runpod_cluster.train",
+            "create",
+            json!({"name": "train", "pod_count": 4, "gpu": {"count": 8}}),
+        ),
+    ];
+    let plan = common::read("plan.json", &common::plan(all));
+    let scene = picture(&plan);
+    sound(&scene);
+    let svg = warren_diagram::svg(&plan, &Options { diff: true, ..Options::default() });
+    for text in ["cluster of 4 pods with 8 GPUs each", "5 pods"] {
+        assert!(svg.contains(text), "{text:?} is not in {svg}");
+    }
+    let mermaid = warren_diagram::mermaid(&plan, &Options { diff: true, ..Options::default() });
+    assert!(mermaid.contains("cluster of 4 pods with 8 GPUs each train"), "{mermaid}");
 }
 
 fn luminance(colour: &str) -> f64 {

@@ -202,12 +202,11 @@ pub(crate) fn with_live(
     let mut found = Vec::new();
     for (position, range) in resource.ranges.iter().enumerate() {
         for theirs in live.overlapping(&range.net) {
+            let pair = LivePair { run, live, config, resource, range, theirs };
             let broken = match theirs.usage {
-                Usage::Network => live_rule(run, live, config, resource, range, theirs),
-                Usage::Allocated => allocation_rule(run, live, config, resource, range, theirs),
-                Usage::Behind | Usage::Learned | Usage::Routed | Usage::Named => {
-                    pointer_rule(run, live, resource, range, theirs)
-                }
+                Usage::Network => pair.network_rule(),
+                Usage::Allocated => pair.allocation_rule(),
+                Usage::Behind | Usage::Learned | Usage::Routed | Usage::Named => pair.pointer_rule(),
             };
             if let Some((why, warning)) = broken {
                 found.push(Finding { range: position, warning, other: Other::Live(theirs.clone()), why });
@@ -217,126 +216,124 @@ pub(crate) fn with_live(
     found
 }
 
-fn live_rule(
-    run: &Run,
-    live: &Live,
-    config: &GuardConfig,
-    resource: &PlannedResource,
-    range: &PlannedRange,
-    theirs: &LiveRange,
-) -> Option<(Why, bool)> {
-    let comparable = match (&range.role, &theirs.parent) {
-        (Role::Excluded, _) => false,
-        (Role::Part(parent), Some(network)) => parent.id.as_ref() == Some(network),
-        // A subnet of an unknown network represents that network.
-        (Role::Part(parent), None) => match run.home(&range.net, parent, &resource.key.location) {
-            Home::Foreign(id) => id != theirs.id && live.nets_of(id).is_empty(),
-            _ => false,
-        },
-        (Role::Reserve | Role::Occupy, parent) => parent.is_none(),
-    };
-    let same = resource.id.as_deref() == Some(&theirs.id);
-    let elsewhere = theirs.fabric.as_ref().is_some_and(|fabric| *fabric != config.fabric);
-    if !comparable || same || elsewhere {
-        return None;
-    }
-    let own = theirs.fabric.is_some() && theirs.owner.as_deref() == Some(&config.owner);
-    let reserved = range.role == Role::Reserve;
-    // Resources that this run plans under the same ID or name are compared as part of the run.
-    let known = run.knows(&theirs.id, &theirs.key());
-    if own {
-        let inside = reserved && range.net.contains(&theirs.net);
-        return (!inside && !known).then_some((Why::LeftOver, true));
-    }
-    if run.knows_id(&theirs.id) {
-        return None;
-    }
-    match &theirs.owner {
-        Some(_) => Some((Why::ForeignLive, false)),
-        // The plan describes an existing network that Warren did not create.
-        None if reserved && range.net == theirs.net => Some((Why::Adopted, true)),
-        None => Some((Why::Untagged, false)),
-    }
+/// A planned range and a live one that it overlaps. Its rules return the violated one, and whether that is a warning.
+#[derive(Clone, Copy)]
+struct LivePair<'a> {
+    run: &'a Run,
+    live: &'a Live,
+    config: &'a GuardConfig,
+    resource: &'a PlannedResource,
+    range: &'a PlannedRange,
+    theirs: &'a LiveRange,
 }
 
-/// A range that is set aside in a network: no subnet can have it, whoever owns the network.
-fn allocation_rule(
-    run: &Run,
-    live: &Live,
-    config: &GuardConfig,
-    resource: &PlannedResource,
-    range: &PlannedRange,
-    theirs: &LiveRange,
-) -> Option<(Why, bool)> {
-    let elsewhere = theirs.fabric.as_ref().is_some_and(|fabric| *fabric != config.fabric);
-    // The cloud has accepted a subnet that exists, such as one that was created from the allocation.
-    if elsewhere || !comparable(run, live, range, resource, theirs) || exists(live, range, resource) {
-        return None;
+impl LivePair<'_> {
+    /// Two networks, or two subnets of one network.
+    fn network_rule(self) -> Option<(Why, bool)> {
+        let LivePair { run, live, config, resource, range, theirs } = self;
+        let comparable = match (&range.role, &theirs.parent) {
+            (Role::Excluded, _) => false,
+            (Role::Part(parent), Some(network)) => parent.id.as_ref() == Some(network),
+            // A subnet of an unknown network represents that network.
+            (Role::Part(parent), None) => match run.home(&range.net, parent, &resource.key.location) {
+                Home::Foreign(id) => id != theirs.id && live.nets_of(id).is_empty(),
+                _ => false,
+            },
+            (Role::Reserve | Role::Occupy, parent) => parent.is_none(),
+        };
+        let same = resource.id.as_deref() == Some(&theirs.id);
+        if !comparable || same || self.in_another_fabric() {
+            return None;
+        }
+        let reserved = range.role == Role::Reserve;
+        // Resources that this run plans under the same ID or name are compared as part of the run.
+        let known = run.knows(&theirs.id, &theirs.key());
+        if theirs.belongs_to(&config.fabric, &config.owner) {
+            let inside = reserved && range.net.contains(&theirs.net);
+            return (!inside && !known).then_some((Why::LeftOver, true));
+        }
+        if run.knows_id(&theirs.id) {
+            return None;
+        }
+        match &theirs.owner {
+            Some(_) => Some((Why::ForeignLive, false)),
+            // The plan describes an existing network that Warren did not create.
+            None if reserved && range.net == theirs.net => Some((Why::Adopted, true)),
+            None => Some((Why::Untagged, false)),
+        }
     }
-    let own = theirs.fabric.is_some() && theirs.owner.as_deref() == Some(&config.owner);
-    let ours = own || theirs.parent.as_ref().is_some_and(|network| run.knows_id(network));
-    match range.role == Role::Reserve {
-        // The network has its allocations inside its own reservation.
-        true if ours && range.net.contains(&theirs.net) => None,
-        true if range.net == theirs.net => Some((Why::Adopted, true)),
-        _ => Some((Why::Allocated, false)),
-    }
-}
 
-/// Something that leads to a network, or names it, without being one. The network may be one of this run, or one that
-/// an address plan is meant for. So only a network behind it that certainly exists is an error.
-fn pointer_rule(
-    run: &Run,
-    live: &Live,
-    resource: &PlannedResource,
-    range: &PlannedRange,
-    theirs: &LiveRange,
-) -> Option<(Why, bool)> {
-    if !comparable(run, live, range, resource, theirs)
-        || theirs.is_summary_of(&range.net)
-        || theirs.parent.as_ref().is_some_and(|network| run.knows_id(network))
-    {
-        return None;
+    /// A range that is set aside in a network: no subnet can have it, whoever owns the network.
+    fn allocation_rule(self) -> Option<(Why, bool)> {
+        let LivePair { run, config, range, theirs, .. } = self;
+        // The cloud has accepted a subnet that exists, such as one that was created from the allocation.
+        if self.in_another_fabric() || !self.comparable() || self.exists() {
+            return None;
+        }
+        let own = theirs.belongs_to(&config.fabric, &config.owner);
+        let ours = own || theirs.parent.as_ref().is_some_and(|network| run.knows_id(network));
+        match range.role == Role::Reserve {
+            // The network has its allocations inside its own reservation.
+            true if ours && range.net.contains(&theirs.net) => None,
+            true if range.net == theirs.net => Some((Why::Adopted, true)),
+            _ => Some((Why::Allocated, false)),
+        }
     }
-    let occupies = range.role != Role::Reserve;
-    let exists = exists(live, range, resource);
-    let assigned = || {
-        let mut others = run.overlapping(&resource.key, &range.net);
-        others.any(|(_, other)| other.role == Role::Reserve && other.net.contains(&range.net))
-    };
-    match theirs.usage {
-        Usage::Behind => occupies.then_some((Why::Behind, exists)),
-        Usage::Learned => (!exists).then_some((Why::Pointed, true)),
-        Usage::Routed | Usage::Named => (occupies && !exists && !assigned()).then_some((Why::Pointed, true)),
-        Usage::Network | Usage::Allocated => None,
-    }
-}
 
-/// Whether the range is that of a network, of a reservation, or of a subnet that represents a network which is not known.
-fn comparable(
-    run: &Run,
-    live: &Live,
-    range: &PlannedRange,
-    resource: &PlannedResource,
-    theirs: &LiveRange,
-) -> bool {
-    match &range.role {
-        Role::Excluded => false,
-        Role::Reserve | Role::Occupy => true,
-        Role::Part(parent) => match run.home(&range.net, parent, &resource.key.location) {
-            Home::Foreign(id) => theirs.parent.as_deref() != Some(id) && live.nets_of(id).is_empty(),
-            _ => false,
-        },
+    /// Something that leads to a network, or names it, without being one. The network may be one of this run, or one that
+    /// an address plan is meant for. So only a network behind it that certainly exists is an error.
+    fn pointer_rule(self) -> Option<(Why, bool)> {
+        let LivePair { run, resource, range, theirs, .. } = self;
+        if !self.comparable()
+            || theirs.is_summary_of(&range.net)
+            || theirs.parent.as_ref().is_some_and(|network| run.knows_id(network))
+        {
+            return None;
+        }
+        let occupies = range.role != Role::Reserve;
+        let exists = self.exists();
+        let assigned = || {
+            let mut others = run.overlapping(&resource.key, &range.net);
+            others.any(|(_, other)| other.role == Role::Reserve && other.net.contains(&range.net))
+        };
+        match theirs.usage {
+            Usage::Behind => occupies.then_some((Why::Behind, exists)),
+            Usage::Learned => (!exists).then_some((Why::Pointed, true)),
+            Usage::Routed | Usage::Named => {
+                (occupies && !exists && !assigned()).then_some((Why::Pointed, true))
+            }
+            Usage::Network | Usage::Allocated => None,
+        }
     }
-}
 
-/// Whether the object already has the range, so that what leads to the range may lead to the object. An object that
-/// could not be listed may have it.
-fn exists(live: &Live, range: &PlannedRange, resource: &PlannedResource) -> bool {
-    let is_it = |live: &LiveRange| live.net == range.net && live.is(resource.id.as_deref(), &resource.key);
-    match &resource.id {
-        Some(id) if live.nets_of(id).is_empty() => true,
-        _ => live.overlapping(&range.net).any(is_it),
+    fn in_another_fabric(self) -> bool {
+        self.theirs.fabric.as_ref().is_some_and(|fabric| *fabric != self.config.fabric)
+    }
+
+    /// Whether the range is that of a network, of a reservation, or of a subnet that represents a network which is not
+    /// known.
+    fn comparable(self) -> bool {
+        let LivePair { run, live, resource, range, theirs, .. } = self;
+        match &range.role {
+            Role::Excluded => false,
+            Role::Reserve | Role::Occupy => true,
+            Role::Part(parent) => match run.home(&range.net, parent, &resource.key.location) {
+                Home::Foreign(id) => theirs.parent.as_deref() != Some(id) && live.nets_of(id).is_empty(),
+                _ => false,
+            },
+        }
+    }
+
+    /// Whether the object already has the range, so that what leads to the range may lead to the object. An object that
+    /// could not be listed may have it.
+    fn exists(self) -> bool {
+        let LivePair { live, resource, range, .. } = self;
+        let is_it =
+            |live: &LiveRange| live.net == range.net && live.is(resource.id.as_deref(), &resource.key);
+        match &resource.id {
+            Some(id) if live.nets_of(id).is_empty() => true,
+            _ => live.overlapping(&range.net).any(is_it),
+        }
     }
 }
 

@@ -105,7 +105,8 @@ pub(crate) fn suspicions(
 pub(crate) fn apart(why: &Apart, config: &GuardConfig) -> Diagnostic {
     let instead = match config.claims {
         Some(_) => {
-            "Instead, this plan is compared with the claims, which other provider configurations make when they plan.              Of two that plan at the same time, the second may be refused only during the apply."
+            "Instead, this plan is compared with the claims, which other provider configurations make when they plan. \
+             Of two that plan at the same time, the second may be refused only during the apply."
         }
         None => {
             "Overlaps with resources of other provider configurations are not reported. Set `claims` in the provider \

@@ -324,6 +324,7 @@ impl<E: Failure> Op<E> {
     }
 
     fn timed_out(&self, wanted: &str, state: &str) -> Diagnostic {
+        let state = state.trim_end_matches('.');
         Diagnostic::error(
             "Timed out",
             format!(

@@ -171,12 +171,12 @@ pub struct Reservation {
     pub refused: bool,
 }
 
-/// A reserved range that no network may use.
+/// A range that no network may use: one that an address plan reserves, or that of a cluster of rented pods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Excluded {
     /// Its name.
     pub name: String,
-    /// The owner of the address plan.
+    /// The owner of the address plan or the cluster.
     pub owner: String,
     /// The range.
     pub block: Block,

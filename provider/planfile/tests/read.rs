@@ -90,6 +90,40 @@ fn a_network_is_in_the_region_of_its_resource() {
     assert_eq!(region("aws_vpc.west"), Some("us-west-2"));
 }
 
+#[test]
+fn a_cluster_is_a_host_with_several_machines_and_its_range_is_taken() {
+    let cluster = |name: &str, count: serde_json::Value, unknown: &serde_json::Value| {
+        let gpu = serde_json::json!({ "id": "NVIDIA H100", "count": count });
+        let after =
+            serde_json::json!({ "name": name, "pod_count": 4, "gpu": gpu, "network_cidr": "10.65.0.0/16" });
+        created("warren_runpod_cluster", name, &after, unknown)
+    };
+    let none = serde_json::json!({});
+    let text = serde_json::json!({ "format_version": "1.2", "resource_changes": [
+        cluster("train", 8.into(), &none),
+        cluster("tune", 1.into(), &serde_json::json!({ "network_cidr": true })),
+        created("warren_runpod_pod", "one", &serde_json::json!({ "name": "one", "gpu": { "count": 1 } }), &none),
+        created("warren_runpod_pod", "cpu", &serde_json::json!({ "name": "cpu" }), &none),
+    ] })
+    .to_string();
+    let source = Source { name: "plan.json", text: &text, owner: None };
+    let plan = warren_planfile::read_topology(&source).unwrap();
+    let hosts =
+        plan.after.hosts.values().map(|host| (host.head.name.as_str(), host.what.as_str(), host.machines));
+    let expected = [
+        ("train", "cluster of 4 pods with 8 GPUs each", 4),
+        ("tune", "cluster of 4 pods with 1 GPU each", 4),
+        ("cpu", "pod", 1),
+        ("one", "pod with 1 GPU", 1),
+    ];
+    assert_eq!(hosts.collect::<Vec<_>>(), expected);
+    let Ok(Input::Terraform { model, .. }) = read(&source) else { panic!("a plan") };
+    let taken: Vec<String> =
+        model.excluded.iter().map(|one| format!("{} {}", one.name, one.block.net)).collect();
+    assert_eq!(taken, ["warren_runpod_cluster.train 10.65.0.0/16"]);
+    assert_eq!(model.unknown, 1, "the range of a new cluster");
+}
+
 fn created(
     kind: &str,
     name: &str,

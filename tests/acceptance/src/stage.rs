@@ -385,6 +385,19 @@ impl<C: Emulated> Stage<C> {
     }
 }
 
+impl AwsStage {
+    /// Replaces the provider block by one with these attributes in `aws`.
+    ///
+    /// # Errors
+    /// The workspace cannot be written.
+    pub fn configure_aws(&self, attributes: &str) -> Result<()> {
+        let block = format!(
+            "provider \"warren\" {{\n fabric = \"acceptance\"\n owner = \"tests\"\n aws = {{ {attributes} }}\n}}\n"
+        );
+        self.terraform.write("provider.tf", &format!("{TERRAFORM}{block}"))
+    }
+}
+
 const TERRAFORM: &str = r#"
 terraform {
   required_providers {

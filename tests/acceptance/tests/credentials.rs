@@ -11,17 +11,6 @@ use warren_harness::ProxyConfig;
 const VPC: &str =
     "resource \"warren_aws_vpc\" \"one\" {\n name = \"one\"\n cidr_block = \"10.0.0.0/16\"\n}\n";
 
-fn configure(stage: &AwsStage, aws: &str) -> Result<()> {
-    stage.terraform.write(
-        "provider.tf",
-        &format!(
-            "terraform {{\n required_providers {{\n warren = {{ source = \"warren-net/warren\" }}\n }}\n}}\n\
-             variable \"endpoint_url\" {{ type = string }}\nprovider \"warren\" {{\n fabric = \"acceptance\"\n \
-             owner = \"tests\"\n aws = {{ {aws} }}\n}}\n"
-        ),
-    )
-}
-
 /// A call of EC2, past Terraform.
 fn by_hand(stage: &AwsStage, form: &str) -> Result<String> {
     let output = Command::new(warren_programs::program("curl")?)
@@ -36,7 +25,7 @@ fn by_hand(stage: &AwsStage, form: &str) -> Result<String> {
 #[test]
 fn a_user_without_usable_credentials_is_told_what_to_run() -> Result<()> {
     let mut stage = AwsStage::with(ProxyConfig::default(), VPC)?;
-    configure(&stage, "region = \"us-east-1\", endpoint_url = var.endpoint_url")?;
+    stage.configure_aws("region = \"us-east-1\", endpoint_url = var.endpoint_url")?;
     fs::write(
         stage.terraform.home().join("aws-config"),
         "[profile sso]\nsso_session = corp\nsso_account_id = 123456789012\nsso_role_name = Admin\n\
@@ -58,7 +47,7 @@ fn a_user_without_usable_credentials_is_told_what_to_run() -> Result<()> {
         ensure!(output.contains(expected), "{profile:?}: {expected:?} is not in:\n{output}");
     }
     // With a profile of the provider block, keys in the environment change nothing.
-    configure(&stage, "region = \"us-east-1\", endpoint_url = var.endpoint_url, profile = \"sso\"")?;
+    stage.configure_aws("region = \"us-east-1\", endpoint_url = var.endpoint_url, profile = \"sso\"")?;
     stage
         .terraform
         .env("AWS_PROFILE", "")
@@ -72,7 +61,7 @@ fn a_user_without_usable_credentials_is_told_what_to_run() -> Result<()> {
 #[test]
 fn a_mistyped_region_is_told_with_the_one_that_is_meant() -> Result<()> {
     let stage = AwsStage::with(ProxyConfig::default(), VPC)?;
-    configure(&stage, "region = \"us-est-1\"")?;
+    stage.configure_aws("region = \"us-est-1\"")?;
     let output = flat(&stage.terraform.apply(&[])?.failure()?.output());
     ensure!(output.contains("Did you mean `us-east-1`?"), "{output}");
     ensure!(!output.contains("Some(") && !output.contains("Error {"), "{output}");
@@ -97,7 +86,7 @@ fn tags_of_other_tools_stay() -> Result<()> {
 
     let ignoring = "region = \"us-east-1\", endpoint_url = var.endpoint_url, \
                     ignore_tags = { key_prefixes = [\"kubernetes.io/cluster/\"] }";
-    configure(&stage, ignoring)?;
+    stage.configure_aws(ignoring)?;
     let plan = stage.terraform.plan(&["-detailed-exitcode"])?;
     ensure!(plan.code == 0, "{}", plan.output());
     stage.terraform.write("main.tf", &VPC.replace("}\n", " tags = { team = \"ml\" }\n}\n"))?;

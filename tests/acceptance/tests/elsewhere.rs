@@ -12,14 +12,7 @@ const VPC: &str =
 const ADDRESS: &str = "resource \"warren_aws_elastic_ip\" \"one\" {\n name = \"one\"\n}\n";
 
 fn configure(stage: &AwsStage, aws: &str) -> Result<()> {
-    stage.terraform.write(
-        "provider.tf",
-        &format!(
-            "terraform {{\n required_providers {{\n warren = {{ source = \"warren-net/warren\" }}\n }}\n}}\n\
-             variable \"endpoint_url\" {{ type = string }}\nprovider \"warren\" {{\n fabric = \"acceptance\"\n \
-             owner = \"tests\"\n aws = {{ endpoint_url = var.endpoint_url, {aws} }}\n}}\n"
-        ),
-    )
+    stage.configure_aws(&format!("endpoint_url = var.endpoint_url, {aws}"))
 }
 
 /// The objects of the state that an error lists.

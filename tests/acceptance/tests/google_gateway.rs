@@ -73,6 +73,26 @@ fn groups_and_keys_change_without_replacing_a_gateway_and_no_secret_leaves_the_s
     stage.nothing_left()
 }
 
+/// "It must match that of the networkTier associated with the Address resource" (discovery document, `AccessConfig`).
+#[test]
+fn a_gateway_has_the_network_tier_of_its_address() -> Result<()> {
+    let stage = stage(GoogleConfig::default())?;
+    let main = stage.terraform.folder().join("modules/wireguard-gateway/google/main.tf");
+    let module = std::fs::read_to_string(&main)?;
+    let address = "  region = var.region\n}";
+    ensure!(module.matches(address).count() == 1, "{module}");
+    let standard = module.replace(address, "  region = var.region\n\n  network_tier = \"STANDARD\"\n}");
+    std::fs::write(&main, standard)?;
+    stage.terraform.apply(&[])?.success()?;
+    let outside = stage.cloud.objects()[GATEWAY]["networkInterfaces"][0]["accessConfigs"][0].clone();
+    let address = &stage.cloud.objects()["projects/acme-ml/regions/us-central1/addresses/gw-a"];
+    assert_eq!((&outside["networkTier"], &outside["natIP"]), (&json!("STANDARD"), &address["address"]));
+    assert_eq!(stage.terraform.plan(&["-detailed-exitcode"])?.success()?.code, 0);
+    stage.terraform.destroy(&[])?.success()?;
+    stage.permitted()?;
+    stage.nothing_left()
+}
+
 #[test]
 fn lost_answers_make_no_second_version() -> Result<()> {
     let stage = stage(GoogleConfig::realistic())?;

@@ -6,7 +6,10 @@ use warren_acceptance::{GoogleStage, flat};
 use warren_harness::{GoogleConfig, workspace_root};
 
 const PERIMETER: &str = r#"
-variable "services" { default = ["storage.googleapis.com"] }
+variable "services" {
+  type    = list(string)
+  default = ["storage.googleapis.com"]
+}
 variable "enforced" { default = true }
 variable "title" { default = "Training runs" }
 
@@ -146,4 +149,48 @@ fn a_perimeter_of_somebody_else_and_one_that_google_refuses_are_told() -> Result
     let told = flat(&stage.terraform.plan(&[])?.failure()?.output());
     ensure!(told.contains("Perimeters identify projects by number"), "{told}");
     Ok(())
+}
+
+/// The fields are those of `EgressPolicy` and `IngressTo` in the discovery document, which neither the resource nor Google's
+/// client for Rust has.
+#[test]
+fn what_a_perimeter_has_besides_stays() -> Result<()> {
+    let stage = GoogleStage::with(GoogleConfig::realistic(), PERIMETER)?;
+    let terraform = &stage.terraform;
+    terraform.apply(&[])?.success()?;
+    let sources = json!([{"accessLevel": "accessPolicies/123/accessLevels/office"}]);
+    assert!(stage.cloud.change(TRAINING, |body| {
+        let status = &mut body["status"];
+        status["ingressPolicies"][0]["ingressTo"]["roles"] = json!(["roles/storage.objectViewer"]);
+        let egress = &mut status["egressPolicies"][0];
+        egress["title"] = json!("training");
+        egress["egressFrom"]["sourceRestriction"] = json!("SOURCE_RESTRICTION_ENABLED");
+        egress["egressFrom"]["sources"] = sources.clone();
+    }));
+    let plan = terraform.plan(&["-detailed-exitcode"])?;
+    ensure!(plan.code == 0, "{}", plan.output());
+    let kept = || {
+        let status = stage.cloud.objects()[TRAINING]["status"].clone();
+        let egress = &status["egressPolicies"][0];
+        status["ingressPolicies"][0]["ingressTo"]["roles"] == json!(["roles/storage.objectViewer"])
+            && egress["title"] == "training"
+            && egress["egressFrom"]["sources"] == sources
+    };
+    let services = "services=[\"storage.googleapis.com\",\"bigquery.googleapis.com\"]";
+    for changes in [["-var", "title=Runs"], ["-var", services]] {
+        let changed = terraform.apply(&changes)?.success()?;
+        ensure!(flat(&changed.stdout).contains("0 added, 1 changed, 0 destroyed"), "{}", changed.stdout);
+        ensure!(kept(), "{changes:?}: {}", stage.cloud.objects()[TRAINING]);
+    }
+    // A policy that changes would lose them.
+    stage.configure(&PERIMETER.replace("s3://acme-datasets", "s3://acme-runs"))?;
+    let told = flat(&terraform.apply(&[])?.failure()?.output());
+    for said in
+        ["this change would erase", "status.egressPolicies[0].title", "egressFrom.sources[0].accessLevel"]
+    {
+        ensure!(told.contains(said) && !told.contains("ingressTo.roles"), "{said:?} in {told}");
+    }
+    ensure!(kept(), "{}", stage.cloud.objects()[TRAINING]);
+    terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
 }

@@ -120,6 +120,24 @@ fn a_deleted_gateway_comes_back_with_its_addresses_keys_and_leases() -> Result<(
 }
 
 #[test]
+fn a_single_vm_gives_way_to_a_group() -> Result<()> {
+    let mut stage =
+        GoogleStage::example("gcp-gateway", GoogleConfig { polls: 1, ..GoogleConfig::default() })?;
+    stage.terraform.apply(&[])?.success()?;
+    let address = |stage: &GoogleStage| {
+        stage.cloud.objects()[VM]["networkInterfaces"][0]["accessConfigs"][0]["natIP"].clone()
+    };
+    let had = address(&stage);
+    stage.terraform.env("TF_VAR_recovery", "true");
+    stage.terraform.apply(&[])?.success()?;
+    clean(&stage, &[])?;
+    vm(&stage)?;
+    assert_eq!(address(&stage), had);
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
 fn labels_and_tags_reach_a_running_vm() -> Result<()> {
     let stage = stage(GoogleConfig::default())?;
     let main = std::fs::read_to_string(stage.terraform.folder().join("main.tf"))?;

@@ -2,6 +2,8 @@
 //! compared across regions, accounts, projects and clouds.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use ipnet::Ipv4Net;
@@ -178,24 +180,28 @@ fn networks_that_move_between_provider_configurations_raise_no_false_alarm() -> 
     stage.nothing_left()
 }
 
+/// Two address plans in two provider configurations, whose ranges are variables.
+fn address_plans() -> String {
+    let plan = |name: &str, range: &str| {
+        format!(
+            "provider \"warren\" {{\n alias = \"{name}\"\n fabric = \"f\"\n owner = \"o\"\n}}\n\
+             resource \"warren_address_plan\" \"{name}\" {{\n provider = warren.{name}\n name = \"{name}-${{var.name}}\"\n \
+             pools = {{ p = [\"10.0.0.0/8\"] }}\n networks = {{ n = {{ cidr = {range} }} }}\n}}\n"
+        )
+    };
+    let head = "terraform {\n required_providers {\n warren = { source = \"warren-net/warren\" }\n }\n}\n\
+                variable \"name\" { default = \"a\" }\nvariable \"range\" { default = \"10.1.0.0/16\" }\n";
+    [head, &plan("one", "\"10.0.0.0/16\""), &plan("two", "var.range")].concat()
+}
+
+const RESERVED_TWICE: &str = "must not reserve the same addresses";
+
 /// The runs of `terraform test` have one parent. What an earlier one has planned does not count, what another provider
 /// configuration of the same one has planned does.
 #[test]
 fn the_runs_of_a_terraform_test_are_compared_each_for_itself() -> Result<()> {
     let terraform = Terraform::new("warren-net/warren", &build_folder()?)?;
-    let plan = |name: &str, provider: &str, range: &str| {
-        format!(
-            "resource \"warren_address_plan\" \"{name}\" {{\n provider = warren.{provider}\n name = \"{name}-${{var.name}}\"\n \
-             pools = {{ p = [\"10.0.0.0/8\"] }}\n networks = {{ n = {{ cidr = {range} }} }}\n}}\n"
-        )
-    };
-    let provider = |alias: &str| {
-        format!("provider \"warren\" {{\n alias = \"{alias}\"\n fabric = \"f\"\n owner = \"o\"\n}}\n")
-    };
-    let head = "terraform {\n required_providers {\n warren = { source = \"warren-net/warren\" }\n }\n}\n\
-                variable \"name\" { default = \"a\" }\nvariable \"range\" { default = \"10.1.0.0/16\" }\n";
-    let resources = plan("one", "one", "\"10.0.0.0/16\"") + &plan("two", "two", "var.range");
-    terraform.write("main.tf", &[head, &provider("one"), &provider("two"), &resources].concat())?;
+    terraform.write("main.tf", &address_plans())?;
     let runs = "run \"plan\" {\n command = plan\n}\n\
                 run \"another_name\" {\n command = plan\n variables {\n name = \"b\"\n }\n}\n\
                 run \"apply\" {\n variables {\n name = \"c\"\n }\n}\n\
@@ -205,6 +211,36 @@ fn the_runs_of_a_terraform_test_are_compared_each_for_itself() -> Result<()> {
     let overlap = "run \"overlap\" {\n command = plan\n variables {\n range = \"10.0.0.0/17\"\n }\n}\n";
     terraform.write("tests/runs.tftest.hcl", overlap)?;
     let output = flat(&terraform.run(&["test", "-no-color"])?.failure()?.output());
-    ensure!(output.contains("must not reserve the same addresses"), "{output}");
+    ensure!(output.contains(RESERVED_TWICE), "{output}");
+    Ok(())
+}
+
+/// The providers of a run are found by the process that started them: its program may have another name, as OpenTofu's
+/// has, and a shell may have started it. Two runs of one shell are two runs.
+#[test]
+fn the_program_has_any_name_and_any_parent() -> Result<()> {
+    let mut terraform = Terraform::new("warren-net/warren", &build_folder()?)?;
+    terraform.write("main.tf", &address_plans())?;
+    let tofu = terraform.home().join("tofu");
+    std::fs::copy(terraform.program(), &tofu)?;
+    let script = |name: &str, text: &str| -> Result<PathBuf> {
+        let path = terraform.home().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{}\n", text.replace("tofu", &format!("{tofu:?}"))))?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+        Ok(path)
+    };
+    let child = script("child", "tofu \"$@\"\nexit $?")?;
+    let twice = script("twice", "tofu \"$@\" -var name=a && tofu \"$@\" -var name=b")?;
+    for program in [&tofu, &child, &twice] {
+        terraform.run_through(program);
+        for parallelism in ["-parallelism=1", "-parallelism=256"] {
+            let context = || format!("{} {parallelism}", program.display());
+            let plan = |range: &str| terraform.plan(&[parallelism, "-var", range]);
+            let output = flat(&plan("range=10.0.0.0/17")?.failure().with_context(context)?.output());
+            ensure!(output.contains(RESERVED_TWICE), "{}:\n{output}", context());
+            let output = flat(&plan("range=10.1.0.0/16")?.success().with_context(context)?.output());
+            ensure!(!output.contains("not compared with each other"), "{}:\n{output}", context());
+        }
+    }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use warren_acceptance::{AwsStage, flat};
-use warren_harness::{Fault, Kind, ProxyConfig};
+use warren_harness::{Consistency, Fault, Kind, ProxyConfig};
 
 const NETWORK: &str = r#"
 resource "warren_aws_vpc" "one" {
@@ -100,6 +100,64 @@ fn an_interrupted_apply_keeps_what_exists_and_goes_on() -> Result<()> {
 
     let next = stage.terraform.apply(&[])?.success()?;
     ensure!(flat(&next.stdout).contains("0 destroyed"), "the interrupted VPC was replaced: {}", next.stdout);
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
+fn a_stale_read_of_a_setting_is_no_result() -> Result<()> {
+    let habits = ProxyConfig { stale_attributes: 3, ..ProxyConfig::default() };
+    let settings = |vpc: &str, subnet: &str| {
+        let network = NETWORK.replace("16\"\n}", &format!("16\"\n  {vpc}\n}}"));
+        network.replace("24\"\n}", &format!("24\"\n  {subnet}\n}}"))
+    };
+    let (off, on) = ("enable_dns_hostnames = false", "map_public_ip_on_launch = true");
+    let stage = AwsStage::with(habits, &settings(off, on))?;
+    let plan = || -> Result<()> {
+        let plan = stage.terraform.plan(&["-detailed-exitcode"])?;
+        ensure!(plan.code == 0, "{}", plan.output());
+        Ok(())
+    };
+    for (vpc, subnet) in
+        [(off, on), ("enable_dns_hostnames = true", "map_public_ip_on_launch = false"), (off, on)]
+    {
+        stage.configure(&settings(vpc, subnet))?;
+        let applied = stage.terraform.apply(&[])?;
+        ensure!(applied.code == 0, "{}", applied.output());
+        plan()?;
+    }
+    // A new VPC has hostnames off, and a new subnet maps no addresses.
+    let modified = |action: &str| stage.cloud.proxy().calls_of(action).len();
+    assert_eq!((modified("ModifyVpcAttribute"), modified("ModifySubnetAttribute")), (2, 3));
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+const LOGGED: &str = r#"
+resource "warren_aws_vpc" "one" {
+  name       = "one"
+  cidr_block = "10.0.0.0/16"
+}
+
+resource "warren_aws_flow_log" "one" {
+  name             = "one"
+  vpc_id           = warren_aws_vpc.one.id
+  destination_type = "cloud-watch-logs"
+  destination_arn  = "arn:aws:logs:us-east-1:123456789012:log-group:/acme/flow-logs"
+  iam_role_arn     = "arn:aws:iam::123456789012:role/acme-flow-logs"
+}
+"#;
+
+#[test]
+fn a_new_role_of_a_flow_log_is_waited_for() -> Result<()> {
+    let habits = ProxyConfig { consistency: Consistency { reads: 0, writes: 3 }, ..ProxyConfig::default() };
+    let stage = AwsStage::with(habits, LOGGED)?;
+    stage.terraform.apply(&[])?.success()?;
+    let calls = stage.cloud.proxy().calls_of("CreateFlowLogs");
+    let refused = calls.iter().filter(|call| call.error.as_deref() == Some("InvalidParameter")).count();
+    // Calls about the new VPC are refused as well.
+    ensure!(refused == 3 && calls.len() > 3, "{calls:#?}");
+    assert_eq!(stage.terraform.plan(&["-detailed-exitcode"])?.code, 0);
     stage.terraform.destroy(&[])?.success()?;
     stage.nothing_left()
 }

@@ -298,6 +298,56 @@ fn ranges_of_google_outside_of_the_project() -> Result<()> {
     Ok(())
 }
 
+/// A route that the peer has learned in a region is shown for that region only (`networks.listPeeringRoutes`).
+#[test]
+fn what_a_peer_has_learned_in_other_regions_is_read() -> Result<()> {
+    let custom = |name: &str, setting: &str| {
+        (
+            format!("  name         = \"{name}\"\n"),
+            format!("  name         = \"{name}\"\n  {setting} = true\n"),
+        )
+    };
+    let (hub, peer) =
+        (custom("hub-peer", "import_custom_routes"), custom("peer-hub", "export_custom_routes"));
+    let peered = PEERED.replace(&hub.0, &hub.1).replace(&peer.0, &peer.1);
+    ensure!(peered.contains("import_custom_routes") && peered.contains("export_custom_routes"), "{peered}");
+    let stage = GoogleStage::with(projects(), &peered)?;
+    let (terraform, google) = (&stage.terraform, &stage.cloud);
+    terraform.apply(&[])?.success()?;
+    let peer = ["network.peer", "subnetwork.peer", "network_peering.peer", "network_peering.hub"];
+    let peer = peer.map(|name| format!("warren_gcp_{name}"));
+    let rm: Vec<&str> = ["state", "rm"].into_iter().chain(peer.iter().map(String::as_str)).collect();
+    terraform.run(&rm)?.success()?;
+    let link = |path: &str| format!("https://www.googleapis.com/compute/v1/{path}");
+    let router = "projects/acme-net/regions/europe-west1/routers/vpn";
+    google.configure(|config| {
+        config.learned_routes = BTreeMap::from([(router.to_owned(), vec!["10.6.0.0/20".to_owned()])]);
+    });
+    let body = json!({"network": link("projects/acme-net/global/networks/peer"), "bgp": {"asn": 64512}});
+    google.place(router, "compute#router", object(&body)?);
+    let plan = || -> Result<String> {
+        terraform.write("main.tf", &subnetwork("10.6.0.0/20"))?;
+        Ok(flat(&terraform.plan(&[])?.success()?.output()))
+    };
+    // Nothing of the project is in the region of the router.
+    let output = plan()?;
+    ensure!(!output.contains("overlap"), "{output}");
+    let subnet = json!({
+        "network": link("projects/acme-ml/global/networks/hub"), "ipCidrRange": "10.40.0.0/20", "purpose": "PRIVATE",
+        "stackType": "IPV4_ONLY",
+    });
+    google.place(
+        "projects/acme-ml/regions/europe-west1/subnetworks/there",
+        "compute#subnetwork",
+        object(&subnet)?,
+    );
+    let output = plan()?;
+    let said = "equals 10.6.0.0/20 of live peering projects/acme-ml/global/networks/hub/peerings/hub-peer";
+    ensure!(output.contains("Live routes or prefix lists overlap") && output.contains(said), "{output}");
+    google.front().assert_valid();
+    Ok(())
+}
+
 #[test]
 fn what_google_denies_is_a_warning() -> Result<()> {
     let stage = GoogleStage::with(projects(), &subnetwork("10.8.0.0/24"))?;

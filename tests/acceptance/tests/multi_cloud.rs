@@ -130,7 +130,7 @@ fn two_hubs_are_joined_and_their_gateways_find_each_other() -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill --example multi-cloud` tries them all.
 #[test]
 fn a_provider_killed_in_either_cloud_leaves_nothing_behind() -> Result<()> {
-    let report = kill_points(stage, KillCalls { every: 70, first: 20, only: None }, &mut |line| {
+    let report = kill_points(stage, KillCalls { first: 20, ..KillCalls::every(70) }, &mut |line| {
         println!("{line}");
     })?;
     println!("{report}");

@@ -172,7 +172,7 @@ impl Front {
             state.sequence += 1;
             call.sequence = state.sequence;
             state.calls.push(call.clone());
-            state.kill.count()
+            state.kill.count(&call)
         };
         if self.kill_if_due(connection, number, Phase::Before, &call).await {
             return Outcome::Cut;
@@ -202,7 +202,13 @@ impl Front {
     }
 
     /// Fires the kill switch if it is due. The call's own connection, and all older than the kill, are dead afterwards.
-    async fn kill_if_due(&self, connection: Connection, number: usize, phase: Phase, call: &Call) -> bool {
+    async fn kill_if_due(
+        &self,
+        connection: Connection,
+        number: kill::Number,
+        phase: Phase,
+        call: &Call,
+    ) -> bool {
         let Some(switch) = self.state().kill.due(number, phase, call) else { return false };
         let (front, call) = (self.clone(), call.clone());
         let fired = tokio::task::spawn_blocking(move || {

@@ -19,6 +19,7 @@ use crate::front::reply::Reply;
 use crate::front::{Call, Cloud, Effect, Front};
 use crate::moto::MotoApi;
 
+mod attributes;
 mod config;
 mod consistency;
 mod endpoint_options;
@@ -68,6 +69,7 @@ struct State {
     tokens: idempotency::Tokens,
     pages: paging::Pages,
     endpoint_options: endpoint_options::Options,
+    attributes: attributes::Attributes,
     changes: route53::Changes,
     resolver: resolver::Resolver,
 }

@@ -236,6 +236,30 @@ fn new_objects_are_not_found_at_first() {
 }
 
 #[test]
+fn a_changed_attribute_is_shown_later() {
+    let aws = Emulator::start(ProxyConfig { stale_attributes: 2, ..ProxyConfig::default() }).unwrap();
+    let id = vpc(&aws, "10.1.0.0/16");
+    let names = || {
+        let asked = [("VpcId", id.as_str()), ("Attribute", "enableDnsHostnames")];
+        ok(&aws, "DescribeVpcAttribute", &asked).text("value").to_owned()
+    };
+    assert_eq!(names(), "false");
+    ok(&aws, "ModifyVpcAttribute", &[("VpcId", &id), ("EnableDnsHostnames.Value", "true")]);
+    assert_eq!([names(), names(), names()], ["false", "false", "true"]);
+    // A change to the same value changes nothing.
+    ok(&aws, "ModifyVpcAttribute", &[("VpcId", &id), ("EnableDnsHostnames.Value", "true")]);
+    assert_eq!(names(), "true");
+
+    ok(&aws, "CreateSubnet", &[("VpcId", &id), ("CidrBlock", "10.1.0.0/24")]);
+    let of_vpc = [("Filter.1.Name", "vpc-id"), ("Filter.1.Value.1", id.as_str())];
+    let subnet = ok(&aws, "DescribeSubnets", &of_vpc).text("subnetId").to_owned();
+    let maps = || ok(&aws, "DescribeSubnets", &of_vpc).text("mapPublicIpOnLaunch").to_owned();
+    ok(&aws, "ModifySubnetAttribute", &[("SubnetId", &subnet), ("MapPublicIpOnLaunch.Value", "true")]);
+    assert_eq!([maps(), maps(), maps()], ["false", "false", "true"]);
+    aws.proxy().assert_valid();
+}
+
+#[test]
 fn describes_come_in_pages() {
     let aws = start();
     let made: Vec<String> = (1..8).map(|n| vpc(&aws, &format!("10.{n}.0.0/16"))).collect();
@@ -524,6 +548,11 @@ fn kill_points_end_the_caller_exactly_there() {
         let call = aws.proxy().disarm().unwrap();
         assert_eq!(call.params.get("CidrBlock"), "10.3.0.0/16");
     }
+    // Counting calls that change something.
+    aws.proxy().arm(KillSwitch::run(1, Phase::After, |_| {}).of_writes());
+    assert_eq!(ec2(&aws, "DescribeVpcs", &[]).status, 200);
+    assert!(try_ec2(&aws, "CreateVpc", &[("CidrBlock", "10.9.0.0/16")]).is_none());
+    assert_eq!(aws.proxy().disarm().unwrap().action, "CreateVpc");
     // By process id, and by a callback.
     let mut bystander = Command::new("sleep").arg("60").spawn().unwrap();
     aws.proxy().arm(KillSwitch::pid(1, Phase::Before, bystander.id()));

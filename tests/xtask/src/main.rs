@@ -22,7 +22,6 @@ mod tools;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use warren_acceptance::KillCalls;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Developer tasks of Warren")]
@@ -99,20 +98,9 @@ enum Task {
     /// with what packets did, for every pair of places. Prints each difference with both explanations. Needs root.
     Oracle(oracle::Arguments),
     /// Kill the provider before and after every API call of an example, and check that it converges
-    Kill {
-        /// Example to apply and destroy
-        #[arg(long, value_enum, default_value = "aws-hub-spoke")]
-        example: kill::Example,
-        /// Try only every n-th kill point
-        #[arg(long, default_value_t = 1)]
-        every: usize,
-        /// Number of the first API call to try
-        #[arg(long, default_value_t = 1)]
-        first: usize,
-        /// Try only the calls of an apply, or of a destroy
-        #[arg(long, value_enum)]
-        only: Option<kill::Run>,
-    },
+    ///
+    /// A kill after a call that only reads has the same result as one before it, and is not tried.
+    Kill(kill::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -132,9 +120,7 @@ fn main() -> ExitCode {
         Task::Purity => purity::run(),
         Task::Publish => publish::run(),
         Task::Dependencies => dependencies::run(),
-        Task::Kill { example, every, first, only } => {
-            kill::run(example, KillCalls { every, first, only: only.map(Into::into) })
-        }
+        Task::Kill(arguments) => kill::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

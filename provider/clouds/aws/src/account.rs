@@ -96,6 +96,17 @@ impl Aws {
         Aws { region: region.to_owned(), ec2: client::client!(aws_sdk_ec2, &sdk), sdk, ..self.clone() }
     }
 
+    /// The same account over another connection.
+    #[cfg(test)]
+    pub(crate) fn through(
+        &self,
+        client: aws_smithy_runtime_api::client::http::SharedHttpClient,
+        credentials: aws_credential_types::provider::SharedCredentialsProvider,
+    ) -> Aws {
+        let sdk = self.sdk.to_builder().http_client(client).credentials_provider(credentials).build();
+        Aws { ec2: client::client!(aws_sdk_ec2, &sdk), sdk, ..self.clone() }
+    }
+
     /// The Amazon Resource Name of an EC2 object; `resource` has the form `vpc/vpc-1`.
     pub fn arn(&self, account: &str, resource: &str) -> String {
         format!("arn:{}:ec2:{}:{account}:{resource}", self.partition(), self.region)

@@ -92,18 +92,9 @@ pub struct AssumeRole {
     /// External ID that the trust policy of the role requires.
     #[attr(optional)]
     pub external_id: Attr<String>,
-    /// Name of the role session in CloudTrail. Defaults to `terraform-provider-warren`.
-    #[attr(optional)]
-    pub session_name: Attr<String>,
-    /// Duration of the session, `15m` to `12h`. Defaults to `1h`.
-    #[attr(optional)]
-    pub duration: Attr<Timeout>,
-    /// Policy in JSON that restricts the permissions of the session further.
-    #[attr(optional)]
-    pub policy: Attr<String>,
-    /// ARNs of managed policies that restrict the permissions of the session further.
-    #[attr(optional)]
-    pub policy_arns: Texts,
+    /// The session of the role.
+    #[attr(flatten)]
+    pub session: RoleSession,
     /// Tags of the session.
     #[attr(optional)]
     pub tags: TagMap,
@@ -127,6 +118,14 @@ pub struct AssumeRoleWithWebIdentity {
     /// Path of a file with the token, which is read again when the session expires.
     #[attr(optional)]
     pub web_identity_token_file: Attr<String>,
+    /// The session of the role.
+    #[attr(flatten)]
+    pub session: RoleSession,
+}
+
+/// The session of an assumed role.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub struct RoleSession {
     /// Name of the role session in CloudTrail. Defaults to `terraform-provider-warren`.
     #[attr(optional)]
     pub session_name: Attr<String>,

@@ -247,6 +247,7 @@ impl ApiError {
             | "RulesPerSecurityGroupLimitExceeded"
             | "AddressLimitExceeded"
             | "VpcEndpointLimitExceeded"
+            | "VcpuLimitExceeded"
             | "TransitGatewayLimitExceeded"
             | "SecurityGroupsPerInstanceLimitExceeded"
             | "LimitExceededException"
@@ -264,6 +265,16 @@ impl ApiError {
             "InvalidVpc.Range" | "InvalidVpcRange" => "Choose a range of /16 to /28.",
             "CidrConflict" | "InvalidVpc.Conflict" => {
                 "Choose a range that does not overlap the existing ranges of the VPC."
+            }
+            _ if self.remedy() == Remedy::Unpropagated && self.operation == "CreateFlowLogs" => {
+                "The role does not exist, or its trust policy does not admit `vpc-flow-logs.amazonaws.com`."
+            }
+            _ if self.remedy() == Remedy::Unpropagated => {
+                "AWS does not know the role or the instance profile. Check that it exists in this account."
+            }
+            "InvalidStateTransition" => {
+                "Correct the other side, or delete the object and apply again: AWS does not permit this change in its \
+                 present state."
             }
             "InvalidParameterValue"
             | "InvalidParameter"
@@ -352,8 +363,9 @@ impl Failure for ApiError {
             _ if is_lost(code, *status) => Remedy::Lost,
             // EC2 changes one thing at a time of a transit gateway and its attachments.
             "IncorrectState" if operation.contains("TransitGateway") => Remedy::Busy,
-            // Route 53 changes one thing at a time of a zone. A token that named other parameters is not used again.
+            // Route 53 changes one thing at a time of a zone, and Systems Manager of a parameter. A token that named other parameters is not used again.
             "PriorRequestNotComplete"
+            | "TooManyUpdates"
             | "ConcurrentModification"
             | "ResourceUnavailableException"
             | "IdempotentParameterMismatch" => Remedy::Busy,

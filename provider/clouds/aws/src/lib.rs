@@ -32,6 +32,8 @@ mod memory;
 mod nat_gateway;
 mod parameter;
 mod partition;
+#[cfg(test)]
+mod played;
 mod policy;
 mod redact;
 mod region;
@@ -60,7 +62,7 @@ mod vpc;
 mod vpc_endpoint;
 mod vpc_peering;
 
-pub use config::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, IgnoreTags};
+pub use config::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, IgnoreTags, RoleSession};
 pub use error::ApiError;
 pub use ids::LiveId;
 pub use live::LiveRanges;

@@ -302,7 +302,7 @@ impl ApiError {
                 "Check the credentials file in `gcp.credentials` or GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth \
                  application-default login`."
             }
-            _ if self.status == 401 || self.is(&["authError", "required", "UNAUTHENTICATED"]) => {
+            _ if self.status == 401 || self.is(&["authError", "UNAUTHENTICATED"]) => {
                 "Google rejected the credentials. Run `gcloud auth application-default login`, or check \
                  GOOGLE_APPLICATION_CREDENTIALS."
             }
@@ -341,6 +341,7 @@ impl ApiError {
             _ if self.is(&[
                 "invalid",
                 "badRequest",
+                "required",
                 "invalidUsage",
                 "invalidFieldValue",
                 "invalidValue",

@@ -184,8 +184,10 @@ impl Client {
     fn redact(&self, message: &str, secrets: &[&str]) -> String {
         let all = secrets.iter().copied().chain([self.key.as_str()]);
         // Shorter values are no secrets, and replacing them would garble the message.
-        all.filter(|secret| secret.len() >= 4)
-            .fold(message.to_owned(), |message, secret| message.replace(secret, "(redacted)"))
+        let mut all: Vec<&str> = all.filter(|secret| secret.len() >= 4).collect();
+        // A secret that begins with another one would otherwise keep its end.
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        all.into_iter().fold(message.to_owned(), |message, secret| message.replace(secret, "(redacted)"))
     }
 }
 
@@ -222,5 +224,8 @@ mod tests {
         let client = Client::new("http://127.0.0.1:9", "rpa_KEY").unwrap();
         let message = client.redact("bad value hunter2 for key rpa_KEY, a", &["hunter2", "a"]);
         assert_eq!(message, "bad value (redacted) for key (redacted), a");
+        let message =
+            client.redact("bad values hunter2 and hunter2-of-prod", &["hunter2", "hunter2-of-prod"]);
+        assert_eq!(message, "bad values (redacted) and (redacted)");
     }
 }

@@ -1,12 +1,21 @@
 //! GPU types and data centers in configurations: lists in order of preference.
 
 use tf_provider_rs::validators::between;
-use tf_provider_rs::{Attr, Diagnostics, Object, Path, Value};
+use tf_provider_rs::{Attr, Choice, Diagnostics, Object, Path, Value};
 
 use crate::common::filled;
 
 /// A list of texts; elements may be unknown.
 pub(crate) type TextList = Attr<Vec<Attr<String>>>;
+
+/// Where pods run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+pub(crate) enum Cloud {
+    #[choice("SECURE")]
+    Secure,
+    #[choice("COMMUNITY")]
+    Community,
+}
 
 /// The GPUs of one machine.
 #[derive(Clone, Debug, Default, PartialEq, Object)]
@@ -53,11 +62,17 @@ impl GpuChoice {
             );
         }
     }
+}
 
-    /// The attribute that replaces an object with the GPUs `prior`, because its type is no longer wanted.
-    pub(crate) fn replaced(&self, prior: &GpuChoice) -> Option<Path> {
-        left_out(&prior.id, &self.ids).then(|| Path::of("gpu").attribute("ids"))
-    }
+/// The attributes that replace an object in the data center `have` with the GPUs `prior`, because one of them is no longer
+/// among those that the configuration accepts.
+pub(crate) fn no_longer_accepted(
+    (have, data_center_ids): (&Attr<String>, &TextList),
+    (prior, planned): (Option<&GpuChoice>, Option<&GpuChoice>),
+) -> Vec<Path> {
+    let data_center = left_out(have, data_center_ids).then(|| Path::of("data_center_ids"));
+    let gpus = prior.zip(planned).filter(|(prior, planned)| left_out(&prior.id, &planned.ids));
+    data_center.into_iter().chain(gpus.map(|_| Path::of("gpu").attribute("ids"))).collect()
 }
 
 /// The known elements of a list.
@@ -66,7 +81,7 @@ pub(crate) fn texts(list: &TextList) -> Vec<String> {
 }
 
 /// Whether what an object has is in none of the wanted places or types.
-pub(crate) fn left_out(have: &Attr<String>, wanted: &TextList) -> bool {
+fn left_out(have: &Attr<String>, wanted: &TextList) -> bool {
     let open = wanted.known().is_none_or(|wanted| wanted.iter().any(Attr::is_unknown));
     have.known().is_some_and(|have| !open && !texts(wanted).contains(have))
 }

@@ -1,4 +1,4 @@
-//! The process that started this one, which is Terraform or OpenTofu.
+//! The process that started this one, which is Terraform or OpenTofu, whatever the name of its program is.
 
 use super::Apart;
 
@@ -54,6 +54,12 @@ fn started(id: u32) -> Option<String> {
 /// When a process started, as letters and digits; `None` if there is no such process.
 #[cfg(not(target_os = "linux"))]
 fn started(id: u32) -> Option<String> {
+    started_by_ps(id)
+}
+
+/// As [`started`], for systems without `/proc`. ps(1) of macOS and of Linux know the same keyword.
+#[cfg(any(test, not(target_os = "linux")))]
+fn started_by_ps(id: u32) -> Option<String> {
     let mut ps = std::process::Command::new("/bin/ps");
     let listed = ps.env("LC_ALL", "C").env("TZ", "UTC").args(["-o", "lstart=", "-p", &id.to_string()]);
     let output = listed.output().ok()?;
@@ -85,5 +91,17 @@ mod tests {
         }
         assert!(matches!(file_name(0), Err(Apart::NoParent(_))));
         assert!(matches!(file_name(u32::MAX), Err(Apart::NoParent(_))));
+    }
+
+    #[test]
+    fn ps_knows_the_start_time() {
+        let own = started_by_ps(std::process::id()).unwrap();
+        assert_eq!(started_by_ps(std::process::id()).unwrap(), own);
+        assert_ne!(started_by_ps(1).unwrap(), own, "another process");
+        assert_eq!(started_by_ps(u32::MAX), None);
+        // Weekday, month, day, time and year: nothing that depends on the time of the query.
+        let digits = own.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+        assert!(own.starts_with(|letter: char| letter.is_ascii_alphabetic()), "{own}");
+        assert!((11..=12).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()), "{own}");
     }
 }

@@ -323,12 +323,12 @@ pub struct Peering {
     pub right: Option<Key>,
 }
 
-/// An object with an address: an instance or a rented pod.
+/// An object with an address: an instance, a rented pod, or a cluster of pods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Host {
     /// Common properties.
     pub head: Head,
-    /// Its subnet. `None` for a rented pod.
+    /// Its subnet. `None` for rented pods.
     pub subnet: Option<Key>,
     /// Its security groups. `None` if unknown.
     pub groups: Option<Vec<Key>>,
@@ -338,6 +338,8 @@ pub struct Host {
     pub tags: Vec<String>,
     /// Its type: `instance`, `pod`, `WireGuard gateway`.
     pub what: String,
+    /// Number of machines: of a cluster, its pods.
+    pub machines: u64,
     /// The configuration, if it is a gateway.
     pub config: Option<Key>,
 }

@@ -189,7 +189,7 @@ fn build(draft: &Draft) -> Topology {
         let (public, tags, what) = (Some(*public), tags(*tag), "instance".to_owned());
         all.hosts.insert(
             key.clone(),
-            Host { head: google(&key), subnet, groups: None, public, tags, what, config: None },
+            Host { head: google(&key), subnet, groups: None, public, tags, what, machines: 1, config: None },
         );
     }
     all

@@ -277,8 +277,10 @@ pub(crate) fn build(draft: &Draft) -> Topology {
         let key = format!("h{at}");
         let (subnet, groups, public) = (Some(subnet_key(*subnet)), group_keys(groups), *public);
         let (tags, what) = (Vec::new(), "instance".to_owned());
-        all.hosts
-            .insert(key.clone(), Host { head: aws(&key), subnet, groups, public, tags, what, config: None });
+        all.hosts.insert(
+            key.clone(),
+            Host { head: aws(&key), subnet, groups, public, tags, what, machines: 1, config: None },
+        );
     }
     for (at, (interface, places, groups)) in draft.endpoints.iter().enumerate() {
         let key = format!("e{at}");

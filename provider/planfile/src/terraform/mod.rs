@@ -12,6 +12,7 @@ mod raw_state;
 mod references;
 mod resource;
 mod role;
+mod runpod;
 pub(crate) mod topology;
 
 use crate::node::Node;
@@ -35,6 +36,7 @@ const CLOUDS: &[&[(Role, Reader)]] = &[
     google_services::READERS,
     azure::READERS,
     local::READERS,
+    runpod::READERS,
 ];
 
 /// What subnets and peerings refer to.

@@ -3,6 +3,7 @@
 mod actions;
 mod identity;
 mod list_resources;
+mod newer;
 mod others;
 mod panic;
 mod resources;

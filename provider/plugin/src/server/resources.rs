@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::block;
+use crate::codec;
 use crate::context::{ClientCapabilities, Context, Private, Progress};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyResource, ValueChange};
@@ -16,6 +17,7 @@ use crate::resource::{ImportRequest, MoveSource, Planned};
 use crate::schema::{IdentitySchema, Schema};
 use crate::semantic;
 use crate::server::identity::{self, IdentityCopy};
+use crate::server::newer;
 use crate::server::others::decoded;
 use crate::server::panic::caught;
 use crate::server::stored::Stored;
@@ -334,13 +336,10 @@ impl Service {
         request: proto::upgrade_resource_state::Request,
     ) -> Result<proto::upgrade_resource_state::Response, Diagnostic> {
         let entry = self.entry(&request.type_name)?;
-        let json = request.raw_state.map(|raw| raw.json).unwrap_or_default();
-        let json = if request.version == entry.schema.version {
-            json
-        } else {
-            let old = parse_state(&json)?;
-            match caught("a state upgrade", entry.resource.upgrade(request.version, old)).await? {
-                Ok(upgraded) => upgraded.to_string().into_bytes(),
+        let mut stored = parse_state(&request.raw_state.map(|raw| raw.json).unwrap_or_default())?;
+        if request.version != entry.schema.version {
+            match caught("a state upgrade", entry.resource.upgrade(request.version, stored)).await? {
+                Ok(upgraded) => stored = upgraded,
                 Err(diagnostics) => {
                     return Ok(proto::upgrade_resource_state::Response {
                         upgraded_state: None,
@@ -348,10 +347,10 @@ impl Service {
                     });
                 }
             }
-        };
-        let stored = proto::DynamicValue { msgpack: Vec::new(), json };
-        let mut state = wire::decode(Some(&stored), &entry.ty)?;
-        add_defaults(&mut state, &parse_state(&stored.json)?, &entry.schema);
+        }
+        let state = newer::add_defaults(&mut stored, &entry.schema.attributes)
+            .and_then(|()| codec::json::from_json(&stored, &entry.ty))
+            .map_err(|error| wire::unreadable(&error))?;
         Ok(proto::upgrade_resource_state::Response {
             upgraded_state: Some(entry.encode(&state)?),
             diagnostics: Vec::new(),
@@ -413,17 +412,6 @@ impl Service {
                 diagnostics: wire::diagnostics(diagnostics),
                 ..Default::default()
             }),
-        }
-    }
-}
-
-/// Sets attributes that did not exist when the state was stored to their defaults, so that they are no change. Terraform
-/// stores all attributes of a schema, also those that are null.
-fn add_defaults(state: &mut Value, stored: &serde_json::Value, schema: &Schema) {
-    let (Value::Object(state), Some(stored)) = (state, stored.as_object()) else { return };
-    for attribute in schema.attributes.iter().filter(|attribute| !stored.contains_key(&attribute.name)) {
-        if let Some(default) = &attribute.default {
-            state.insert(attribute.name.clone(), default.clone());
         }
     }
 }

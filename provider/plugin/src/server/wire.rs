@@ -21,17 +21,18 @@ pub(crate) fn decode(value: Option<&proto::DynamicValue>, ty: &Type) -> Result<V
     } else {
         return Ok(Value::Null);
     };
-    decoded.map_err(|error| {
-        // What a configuration can contain, but no provider can read.
-        let advice = match &error.reason {
-            codec::Reason::NotANumber => "Use a number of at most 100,000 digits.",
-            codec::Reason::TooDeep | codec::Reason::InvalidType => {
-                "Use a value with fewer levels of nesting."
-            }
-            _ => "The client and the provider use different schemas. Run `terraform init -upgrade`.",
-        };
-        Diagnostic::error("Value from the client cannot be decoded", format!("{error}. {advice}"))
-    })
+    decoded.map_err(|error| unreadable(&error))
+}
+
+/// The error for a value that does not match the schema.
+pub(crate) fn unreadable(error: &codec::CodecError) -> Diagnostic {
+    // What a configuration can contain, but no provider can read.
+    let advice = match &error.reason {
+        codec::Reason::NotANumber => "Use a number of at most 100,000 digits.",
+        codec::Reason::TooDeep | codec::Reason::InvalidType => "Use a value with fewer levels of nesting.",
+        _ => "The client and the provider use different schemas. Run `terraform init -upgrade`.",
+    };
+    Diagnostic::error("Value from the client cannot be decoded", format!("{error}. {advice}"))
 }
 
 /// Encodes a value as msgpack.

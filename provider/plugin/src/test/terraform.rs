@@ -119,6 +119,12 @@ impl Terraform {
         &self.program
     }
 
+    /// Runs another program from now on, such as a script around [`Self::program`].
+    pub fn run_through(&mut self, program: impl Into<PathBuf>) -> &mut Self {
+        self.program = program.into();
+        self
+    }
+
     /// Writes a file of the configuration, and the folders on the way to it.
     ///
     /// # Errors

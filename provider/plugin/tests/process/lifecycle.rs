@@ -153,11 +153,24 @@ fn import_by_id_and_by_identity() {
 #[test]
 fn state_of_an_older_version_is_upgraded() {
     let plugin = proving();
-    let old = json!({ "id": "thing-7", "kind": "ok", "number": 1e30, "colour": "gone" });
+    let rule = json!({ "port": 80, "rule_id": "r-1" });
+    let old = json!({
+        "id": "thing-7", "kind": "ok", "number": 1e30, "colour": "gone",
+        "rules": [rule], "peers": [rule], "zones": { "a": rule },
+    });
     let (state, diagnostics) = plugin.upgrade("proving_thing", 1, &old).unwrap();
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     assert_eq!(state.get("mode"), Some(&"ok".into()));
     assert_eq!(state.get("number"), Number::parse("1e30").map(Value::Number).as_ref());
+    // The protocol is newer than the rules.
+    let nested = [
+        state.get("rules").and_then(|rules| rules.as_slice()?.first()),
+        state.get("peers").and_then(|peers| peers.as_slice()?.first()),
+        state.get("zones").and_then(|zones| zones.get("a")),
+    ];
+    for rule in nested {
+        assert_eq!(rule.and_then(|rule| rule.get("protocol")), Some(&"tcp".into()), "{state:?}");
+    }
 }
 
 #[test]

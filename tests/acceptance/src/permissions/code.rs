@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use warren_harness::google::SERVED;
 use warren_harness::workspace_root;
 
-use super::{IMPLICIT, IN_UPDATES, Permissions, of_method};
+use super::{IMPLICIT, Permissions, of_method};
 
 const AWS: &str = "provider/clouds/aws/src";
 const GOOGLE: &str = "provider/clouds/gcp/src";
@@ -41,7 +41,9 @@ fn aws(permissions: &Permissions) -> Result<Vec<String>> {
     for (file, text) in sources(AWS)? {
         let services: Vec<&str> =
             CLIENTS.iter().filter(|(client, _)| text.contains(client)).map(|(_, service)| *service).collect();
-        for operation in named(&text) {
+        let (named, unclear) = named(&text);
+        problems.extend(unclear.iter().map(|argument| no_name(&file, argument)));
+        for operation in named {
             let actions: Vec<String> =
                 services.iter().map(|service| format!("{service}:{operation}")).collect();
             let allowed = actions.iter().filter(|action| permissions.aws.contains_key(*action));
@@ -72,9 +74,11 @@ fn aws(permissions: &Permissions) -> Result<Vec<String>> {
 
 fn google(permissions: &Permissions) -> Result<Vec<String>> {
     let mut problems = Vec::new();
-    let mut explained: BTreeSet<&str> = IN_UPDATES.iter().map(|(permission, _)| *permission).collect();
+    let mut explained: BTreeSet<&str> = BTreeSet::new();
     for (file, text) in sources(GOOGLE)? {
-        for operation in named(&text) {
+        let (named, unclear) = named(&text);
+        problems.extend(unclear.iter().map(|argument| no_name(&file, argument)));
+        for operation in named {
             let ending = format!(".{operation}");
             let methods: Vec<&&str> = SERVED.iter().filter(|method| method.ends_with(&ending)).collect();
             if methods.is_empty() {
@@ -97,10 +101,11 @@ fn google(permissions: &Permissions) -> Result<Vec<String>> {
 }
 
 /// The operations that a file names: in `.named("CreateVpc")` and `begin!("networks.insert", ..)`, or by a constant of the
-/// file. Functions may have constants of the same name, which then all count.
-fn named(text: &str) -> BTreeSet<String> {
+/// file. Functions may have constants of the same name, which then all count. Arguments that are neither are the second
+/// list.
+fn named(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let constants = || text.lines().filter_map(constant);
-    let mut found = BTreeSet::new();
+    let (mut found, mut unclear) = (BTreeSet::new(), BTreeSet::new());
     for call in [".named(", "begin!("] {
         for after in text.split(call).skip(1) {
             let argument = after.split([',', ')']).next().unwrap_or_default().trim();
@@ -109,12 +114,21 @@ fn named(text: &str) -> BTreeSet<String> {
                 None => {
                     let name = argument.rsplit("::").next().unwrap_or_default();
                     let values = constants().filter(|(constant, _)| *constant == name);
-                    found.extend(values.map(|(_, value)| value.to_owned()));
+                    let values: Vec<String> = values.map(|(_, value)| value.to_owned()).collect();
+                    if values.is_empty() {
+                        unclear.insert(argument.to_owned());
+                    }
+                    found.extend(values);
                 }
             }
         }
     }
-    found
+    (found, unclear)
+}
+
+fn no_name(file: &Path, argument: &str) -> String {
+    let file = file.display();
+    format!("{file}: {argument:?} names an operation, but is neither a literal nor a constant of the file")
 }
 
 /// The name and the value of a text constant.
@@ -151,4 +165,23 @@ fn sources(folder: &str) -> Result<Vec<(PathBuf, String)>> {
 fn is_code(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".rs") && !["tests.rs", "evidence.rs", "error.rs"].contains(&name.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_is_a_literal_or_a_constant_of_the_file() {
+        let text = "const LIST: &str = \"ListThings\";\n\
+                    impl Link for One {\n const GET: &'static str = \"GetThing\";\n}\n\
+                    a.send().await.named(\"CreateThing\")?; b.named(LIST)?; c.named(One::GET)?;\n\
+                    begin!(\n \"things.insert\", id, call)";
+        let (found, unclear) = named(text);
+        assert_eq!(Vec::from_iter(&found), ["CreateThing", "GetThing", "ListThings", "things.insert"]);
+        assert!(unclear.is_empty(), "{unclear:?}");
+        let (found, unclear) = named("a.named(operation)?; b.named(super::LIST)?; c.named(name_of(x))?;");
+        assert!(found.is_empty(), "{found:?}");
+        assert_eq!(Vec::from_iter(&unclear), ["name_of(x", "operation", "super::LIST"]);
+    }
 }

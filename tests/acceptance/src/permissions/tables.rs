@@ -23,7 +23,11 @@ pub const IMPLICIT: &[Implicit] = &[
         &["CreateAutoScalingGroup"],
         "checked when an Auto Scaling group gets a launch template",
     ),
-    implicit("iam:PassRole", &["RunInstances"], "checked when an instance gets an instance profile"),
+    implicit(
+        "iam:PassRole",
+        &["RunInstances", "CreateAutoScalingGroup"],
+        "checked when an instance gets an instance profile",
+    ),
     implicit("iam:PassRole", &["AddRoleToInstanceProfile"], "checked when a profile gets a role"),
     implicit("iam:PassRole", &["CreateFlowLogs"], "checked when a flow log delivers to CloudWatch Logs"),
     implicit("iam:TagInstanceProfile", &["CreateInstanceProfile"], "checked when a create call carries tags"),
@@ -79,9 +83,9 @@ pub const IMPLICIT: &[Implicit] = &[
     ),
 ];
 
-/// Permissions of Google that are checked in updates, which the examples of a type do not make.
-pub const IN_UPDATES: &[(&str, &str)] =
-    &[("dns.managedZoneOperations.get", "checked when an update waits for the operation of its zone")];
+/// Permissions of Google that a type needs only for updates, which its examples do not make: an update of a zone waits for
+/// its operation.
+pub const IN_UPDATES: &[(&str, &str)] = &[("warren_gcp_dns_zone", "dns.managedZoneOperations.get")];
 
 /// What each method of Google's APIs needs: always, and depending on its arguments.
 ///

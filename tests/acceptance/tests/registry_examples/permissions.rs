@@ -77,12 +77,19 @@ pub(crate) fn unexplained(recorded: &[(Example, Recorded)], pages: &[Page]) -> R
             uses.iter().flat_map(|calls| &calls.aws).map(|(service, name)| action(*service, name)).collect();
         let google = google_permissions(uses.iter().flat_map(|calls| &calls.google));
         let source = if page.short().starts_with("aws_") { source(&page.file)? } else { String::new() };
+        // A dependent action explains itself only where one of the calls that it belongs to is made.
+        let operations: BTreeSet<&str> =
+            uses.iter().flat_map(|calls| &calls.aws).map(|(_, name)| name.as_str()).collect();
+        let depends = |permission: &str| {
+            let rules = IMPLICIT.iter().filter(|implicit| implicit.action == permission);
+            rules.flat_map(|implicit| implicit.with).any(|operation| operations.contains(operation))
+        };
         for permission in &page.permissions {
             let explained = permission.contains(' ')
                 || aws.contains(permission)
                 || google.contains(permission.as_str())
-                || IMPLICIT.iter().any(|implicit| implicit.action == permission)
-                || IN_UPDATES.iter().any(|(implicit, _)| implicit == permission)
+                || depends(permission)
+                || IN_UPDATES.contains(&(page.name.as_str(), permission.as_str()))
                 || is_called(permission, &source);
             if !explained {
                 unexplained.push(format!(

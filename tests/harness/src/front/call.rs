@@ -20,7 +20,7 @@ pub enum Service {
     Route53Resolver,
     /// Any service of Google.
     Google,
-    /// RunPod, REST and GraphQL.
+    /// RunPod.
     RunPod,
     /// Any other; passed through.
     Other,

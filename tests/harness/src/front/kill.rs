@@ -23,6 +23,8 @@ pub enum Phase {
 /// A new process makes new connections and is served.
 pub struct KillSwitch {
     call: usize,
+    /// Whether calls that only read are not counted.
+    writes: bool,
     phase: Phase,
     target: Target,
 }
@@ -37,17 +39,23 @@ impl KillSwitch {
     /// Kills the process that makes the call, whichever that is: the owner of the client's socket.
     /// `call` counts from 1.
     pub fn caller(call: usize, phase: Phase) -> Self {
-        Self { call, phase, target: Target::Caller }
+        Self { call, writes: false, phase, target: Target::Caller }
+    }
+
+    /// Counts only calls that change something.
+    #[must_use]
+    pub fn of_writes(self) -> Self {
+        Self { writes: true, ..self }
     }
 
     /// Kills the process with this id.
     pub fn pid(call: usize, phase: Phase, pid: u32) -> Self {
-        Self { call, phase, target: Target::Pid(pid) }
+        Self { call, writes: false, phase, target: Target::Pid(pid) }
     }
 
     /// Runs this instead, on a thread that may block, such as one that calls [`crate::Killer::kill`].
     pub fn run(call: usize, phase: Phase, callback: impl FnOnce(&Call) + Send + 'static) -> Self {
-        Self { call, phase, target: Target::Callback(Box::new(callback)) }
+        Self { call, writes: false, phase, target: Target::Callback(Box::new(callback)) }
     }
 
     /// Does it, and returns once the process is dead. `ports` are those of the connection: the client's and ours.
@@ -69,6 +77,7 @@ impl fmt::Debug for KillSwitch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KillSwitch")
             .field("call", &self.call)
+            .field("writes", &self.writes)
             .field("phase", &self.phase)
             .finish_non_exhaustive()
     }
@@ -92,11 +101,18 @@ fn is_alive(pid: u32) -> bool {
         .unwrap_or(false)
 }
 
+/// The number of a call since the switch was armed: among all calls, and among those that change something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Number {
+    all: usize,
+    writes: usize,
+}
+
 /// The armed kill point and what became of it.
 #[derive(Debug, Default)]
 pub(super) struct Kills {
     armed: Option<KillSwitch>,
-    seen: usize,
+    seen: Number,
     fired: Option<Call>,
     /// Connections older than this belong to a killed process.
     pub(super) cut_before: u64,
@@ -122,14 +138,22 @@ impl Kills {
     }
 
     /// Counts a call and says which number it has since the switch was armed.
-    pub(super) fn count(&mut self) -> usize {
-        self.seen += 1;
+    pub(super) fn count(&mut self, call: &Call) -> Number {
+        self.seen.all += 1;
+        self.seen.writes += usize::from(!call.is_read());
         self.seen
     }
 
     /// Takes the switch if it is due at this number and phase.
-    pub(super) fn due(&mut self, number: usize, phase: Phase, call: &Call) -> Option<KillSwitch> {
-        let due = self.armed.as_ref().is_some_and(|switch| switch.call == number && switch.phase == phase);
+    pub(super) fn due(&mut self, number: Number, phase: Phase, call: &Call) -> Option<KillSwitch> {
+        let due = self.armed.as_ref().is_some_and(|switch| {
+            let here = if switch.writes {
+                !call.is_read() && switch.call == number.writes
+            } else {
+                switch.call == number.all
+            };
+            here && switch.phase == phase
+        });
         due.then(|| self.fired = Some(call.clone())).and_then(|()| self.armed.take())
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn peering_routes(world: &World, request: &Request) -> Result<Value, 
         let Some(peer) = peer.filter(|_| wanted.is_empty() || peering["name"] == wanted) else { continue };
         if collections::active_peers(world, &key).contains(&peer) {
             let (from, to) = if incoming { (&peer, &key) } else { (&key, &peer) };
-            items.extend(routes(world, from, to, incoming));
+            items.extend(routes(world, from, to, incoming, request.query("region").unwrap_or_default()));
         }
     }
     let page = list::page(request, items, world.config.page_size)?;
@@ -40,8 +40,9 @@ pub(crate) fn peering_routes(world: &World, request: &Request) -> Result<Value, 
     Ok(answer)
 }
 
-/// Subnet routes are always exchanged, static ones if one side exports and the other imports them.
-fn routes(world: &World, from: &Key, to: &Key, incoming: bool) -> Vec<Value> {
+/// Subnet routes are always exchanged, static and dynamic ones if one side exports and the other imports them. Dynamic routes are
+/// those "in the region" of the request (discovery document): with the routing mode `GLOBAL`, those of all regions.
+fn routes(world: &World, from: &Key, to: &Key, incoming: bool, region: &str) -> Vec<Value> {
     let link = from.link();
     let flag = |network: &Key, other: &Key, name: &str| {
         let body = world.find(network).map(|network| &network.body);
@@ -58,7 +59,21 @@ fn routes(world: &World, from: &Key, to: &Key, incoming: bool) -> Vec<Value> {
     let fixed = fixed
         .map(|(_, body)| route(text(body, "destRange").to_owned(), "STATIC_PEERING_ROUTE", imports))
         .collect::<Vec<_>>();
-    subnets.map(|net| route(net.to_string(), "SUBNET_PEERING_ROUTE", true)).chain(fixed).collect()
+    let subnets = subnets.map(|net| route(net.to_string(), "SUBNET_PEERING_ROUTE", true));
+    let mut all: Vec<Value> = subnets.chain(fixed).collect();
+    let routing = world.find(from).and_then(|network| network.body.get("routingConfig"));
+    let global = routing.is_some_and(|routing| routing["routingMode"] == "GLOBAL");
+    for (key, body) in world.of("routers").filter(|_| exports && !region.is_empty()) {
+        if text(body, "network") != link || (!global && key.region() != Some(region)) {
+            continue;
+        }
+        for net in world.config.learned_routes.get(&key.path()).into_iter().flatten() {
+            let mut learned = route(net.clone(), "DYNAMIC_PEERING_ROUTE", imports);
+            learned["nextHopRegion"] = json!(key.region());
+            all.push(learned);
+        }
+    }
+    all
 }
 
 /// `projects.getXpnHost`: the host of a service project; "may be empty if no link exists" (discovery document).

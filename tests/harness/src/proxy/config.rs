@@ -11,6 +11,8 @@ pub struct ProxyConfig {
     pub deleting: u32,
     /// How long a new object is not found.
     pub consistency: Consistency,
+    /// How many reads of an attribute show the value before its last change.
+    pub stale_attributes: u32,
     /// The largest page of a describe, also where the caller asked for none or a larger one.
     pub page_size: Option<usize>,
     /// Whether what AWS refuses and the emulator accepts is refused.
@@ -33,6 +35,7 @@ impl Default for ProxyConfig {
             pending: 0,
             deleting: 0,
             consistency: Consistency::default(),
+            stale_attributes: 0,
             page_size: None,
             rules: true,
         }
@@ -46,6 +49,7 @@ impl ProxyConfig {
             pending: 2,
             deleting: 2,
             consistency: Consistency { reads: 1, writes: 1 },
+            stale_attributes: 1,
             page_size: Some(5),
             ..Self::default()
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::instances::Instances;
 use super::lifecycle::Asked;
 use super::request::Request;
-use super::{Shared, normalise, paging, rules, transit};
+use super::{Shared, attributes, normalise, paging, rules, transit};
 use crate::front::Service;
 use crate::front::reply::{self, Rejection, Reply};
 use crate::xml::Element;
@@ -92,6 +92,7 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
         return Ok(reply::xml(&tree));
     }
     let doomed = rules::doomed(shared, request).await?;
+    let changed = attributes::changed(shared, request).await;
     let reply = pass(shared, request).await?;
     if !reply.status().is_success() {
         return Ok(reply);
@@ -104,6 +105,7 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
             || !state.stale.is_empty()
             || state.lifecycle.concerns(&request.action, &asked)
             || Instances::concerns(&request.action)
+            || state.attributes.concerns(&request.action)
             || request.action == "DescribeVpcEndpoints"
     };
     if !wanted {
@@ -124,6 +126,8 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
         }
         state.lifecycle.show(action, &mut tree, &asked);
         state.endpoint_options.show(action, &sent, &mut tree);
+        state.attributes.begun(changed, config.stale_attributes);
+        state.attributes.show(action, &sent, &mut tree);
         state.instances.show(action, &mut tree, &config);
         if request.is_read() {
             state.stale.hide(action, &mut tree);

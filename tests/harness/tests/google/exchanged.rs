@@ -47,6 +47,20 @@ fn routes_are_exchanged_over_an_active_peering() {
         incoming(),
         ["10.1.0.0/20 SUBNET_PEERING_ROUTE true", "10.9.0.0/20 STATIC_PEERING_ROUTE true"]
     );
+    // Learned routes are those of the region that is named.
+    let router =
+        json!({"name": "vpn", "network": "projects/acme-ml/global/networks/spoke", "bgp": {"asn": 64512}});
+    done(&google, "POST", "regions/us-east1/routers", router);
+    google.configure(|config| {
+        let router = "projects/acme-ml/regions/us-east1/routers/vpn".to_owned();
+        config.learned_routes = BTreeMap::from([(router, vec!["10.6.0.0/20".to_owned()])]);
+    });
+    let learned = |region: &str| {
+        let path = "global/networks/hub/listPeeringRoutes?direction=INCOMING&peeringName=p&region=";
+        let routes = ranges(&get(&google, &format!("{path}{region}")));
+        routes.contains(&"10.6.0.0/20 DYNAMIC_PEERING_ROUTE true".to_owned())
+    };
+    assert_eq!((incoming().len(), learned("us-central1"), learned("us-east1")), (2, false, true));
     let outgoing = get(&google, "global/networks/spoke/listPeeringRoutes?direction=OUTGOING");
     assert_eq!(ranges(&outgoing).len(), 2);
     assert!(

@@ -171,6 +171,12 @@ fn an_instance_is_stopped_started_and_tagged_and_its_address_is_reserved() {
     let all = "zones/us-central1-a/instances";
     let wrong = refused(&google, "POST", all, instance("gw", &json!("192.0.2.1")));
     assert!(wrong.contains("was not found in the region"), "{wrong}");
+    let mut standard = instance("gw", &address);
+    standard["networkInterfaces"][0]["accessConfigs"][0]["networkTier"] = json!("STANDARD");
+    let tier = refused(&google, "POST", all, standard);
+    let said =
+        "has a different network tier PREMIUM from the network tier in instance access config STANDARD";
+    assert!(tier.contains(said), "{tier}");
     done(&google, "POST", all, instance("gw", &address));
     let taken = refused(&google, "POST", all, instance("other", &address));
     assert!(taken.contains("already being used"), "{taken}");

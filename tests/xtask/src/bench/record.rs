@@ -66,7 +66,8 @@ fn path(what: What) -> PathBuf {
     workspace_root().join(format!("docs/benchmarks/{}.json", what.name()))
 }
 
-fn today() -> Result<String> {
+/// The day, `YYYY-MM-DD`.
+pub(crate) fn today() -> Result<String> {
     let output = Command::new("date").args(["--utc", "+%Y-%m-%d"]).output().context("cannot start date")?;
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }

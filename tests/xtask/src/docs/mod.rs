@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 
 use self::output::Output;
-use crate::{bench, build};
+use crate::{bench, build, kill};
 
 /// Writes every generated page, or with `check` reports those that are out of date.
 ///
@@ -28,6 +28,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
     let mut problems = modules::readmes(&mut output)?;
     cli::pages(&folder, &mut output)?;
     bench::page::pages(&mut output)?;
+    kill::page::pages(&mut output)?;
     permissions::files(&mut output)?;
     problems.extend(registry::pages(&folder, &mut output)?);
     let outcome = output.finish(check, problems.is_empty());

@@ -6,13 +6,14 @@ use tera::{Context, Tera};
 
 use super::markdown;
 
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 8] = [
     ("macros.md", include_str!("../../templates/macros.md.tera")),
     ("provider.md", include_str!("../../templates/provider.md.tera")),
     ("type.md", include_str!("../../templates/type.md.tera")),
     ("function.md", include_str!("../../templates/function.md.tera")),
     ("command.md", include_str!("../../templates/command.md.tera")),
     ("benchmarks.md", include_str!("../../templates/benchmarks.md.tera")),
+    ("kill-points.md", include_str!("../../templates/kill-points.md.tera")),
     ("chart.svg", include_str!("../../templates/chart.svg.tera")),
 ];
 

@@ -26,7 +26,7 @@ use warren_managed::sets;
 
 use self::plan::{METADATA, Mfa, Mistake, Plan, Role, Source};
 use crate::client::{self, APP};
-use crate::config::{AssumeRole, AwsConfig};
+use crate::config::{AssumeRole, AwsConfig, RoleSession};
 use crate::error::{ApiError, redacted_chain, unreachable};
 use crate::http::{Clients, Unreachable};
 use crate::settings::Settings;
@@ -61,14 +61,8 @@ pub(crate) fn provider(
                     .at(Path::of("aws").attribute("assume_role_with_web_identity")));
                 }
             };
-            let role_of = Role {
-                arn: role.role_arn.value().map_err(unknown)?.clone(),
-                session_name: role.session_name.known().cloned(),
-                seconds: role.duration.known().and_then(|time| i32::try_from(time.duration().as_secs()).ok()),
-                policy: role.policy.known().cloned(),
-                policy_arns: sets::known(&role.policy_arns).into_iter().collect(),
-                ..Role::default()
-            };
+            let role_of =
+                Role { arn: role.role_arn.value().map_err(unknown)?.clone(), ..session_of(&role.session) };
             let web = WebIdentity { role: role_of, token, base: base.clone() };
             (SharedCredentialsProvider::new(web), "the web identity token", Vec::new())
         }
@@ -112,15 +106,23 @@ fn role_of(role: &AssumeRole) -> Result<Role, NotKnown> {
     Ok(Role {
         arn: role.role_arn.value()?.clone(),
         external_id: role.external_id.known().cloned(),
-        session_name: role.session_name.known().cloned(),
-        seconds: role.duration.known().and_then(|time| i32::try_from(time.duration().as_secs()).ok()),
-        policy: role.policy.known().cloned(),
-        policy_arns: sets::known(&role.policy_arns).into_iter().collect(),
         tags: tags::known(&role.tags).into_iter().collect(),
         transitive_tag_keys: sets::known(&role.transitive_tag_keys).into_iter().collect(),
         source_identity: role.source_identity.known().cloned(),
-        mfa: None,
+        ..session_of(&role.session)
     })
+}
+
+/// A role that is not named yet, with the settings of its session.
+fn session_of(session: &RoleSession) -> Role {
+    let seconds = session.duration.known().and_then(|time| i32::try_from(time.duration().as_secs()).ok());
+    Role {
+        session_name: session.session_name.known().cloned(),
+        seconds,
+        policy: session.policy.known().cloned(),
+        policy_arns: sets::known(&session.policy_arns).into_iter().collect(),
+        ..Role::default()
+    }
 }
 
 /// The provider of the SDK for a source.

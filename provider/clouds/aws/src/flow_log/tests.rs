@@ -1,7 +1,11 @@
+use std::time::Duration;
+
 use aws_sdk_ec2::types;
+use warren_managed::{Common as _, adopt};
 
 use super::*;
 use crate::common::tests::known;
+use crate::played::{done, played, refused};
 use crate::session::tests::{account, session};
 
 fn told(log: &FlowLog) -> Vec<String> {
@@ -53,4 +57,44 @@ async fn what_is_logged_is_told_by_its_id() {
     let state = api::live(&aws, log.build(), &FlowLog::default()).unwrap().state;
     assert_eq!((&state.vpc_id, &state.subnet_id), (&Attr::Null, &known("subnet-1")));
     assert_eq!(state.source(), Some(model::Source::Subnet("subnet-1".parse().unwrap())));
+}
+
+/// hashicorp/aws issue 29323, and its wait for two minutes (`vpc_flow_log.go`).
+#[tokio::test(start_paused = true)]
+async fn a_role_that_cannot_be_assumed_yet_is_waited_for_two_minutes() {
+    let minute = Duration::from_secs(60);
+    let answer = |assumable: Duration, elapsed: Duration, form: &str| {
+        if form.contains("Action=DescribeFlowLogs") {
+            done("DescribeFlowLogs", "<flowLogSet/>")
+        } else if elapsed < assumable {
+            let role = "arn:aws:iam::111122223333:role/logs";
+            refused(400, "InvalidParameter", &format!("Unable to assume given IAM role: '{role}'"))
+        } else {
+            done("CreateFlowLogs", "<flowLogIdSet><item>fl-1</item></flowLogIdSet><unsuccessful/>")
+        }
+    };
+    let planned = FlowLog {
+        object: crate::common::tests::with_id("hub", "fl-0"),
+        vpc_id: known("vpc-1"),
+        traffic_type: known("ALL"),
+        destination_type: DestinationType::CloudWatchLogs.into(),
+        destination_arn: "arn:aws:logs:us-east-1:111122223333:log-group:flows".into(),
+        iam_role_arn: "arn:aws:iam::111122223333:role/logs".into(),
+        ..FlowLog::default()
+    };
+    let create = async |work: &Work<'_>| {
+        let (aws, tags) = (&work.cloud, planned.marks(&work.cloud)?);
+        let (find, create) = (|| api::find(aws, &planned), || api::create(aws, &planned, &tags));
+        adopt::ensure(work, &planned, find, create).await
+    };
+    let ready = move |elapsed: Duration, form: &str| answer(minute, elapsed, form);
+    let (made, took) = played(("me-central-1", Attr::Null), minute * 20, ready, &create).await;
+    assert_eq!(made.unwrap(), "fl-1");
+    assert!(took >= minute && took < minute * 2, "{took:?}");
+    // A role without the right trust policy never can.
+    let never = move |elapsed: Duration, form: &str| answer(minute * 90, elapsed, form);
+    let (failed, took) = played(("il-central-1", Attr::Null), minute * 20, never, &create).await;
+    assert!(took >= minute * 2 && took < minute * 3, "{took:?}");
+    let told = failed.unwrap_err().0.remove(0);
+    insta::assert_snapshot!(format!("{}\n{}", told.summary, told.detail));
 }

@@ -1,22 +1,32 @@
 //! Whether image, instance type and binary of a gateway have the same CPU architecture.
 
-use tf_provider_rs::{Attr, Diagnostic};
+use tf_provider_rs::{Attr, Change, Diagnostics};
 use warren_gateways::architecture::{Architecture, Part, mismatch};
 use warren_gateways::boot::ReleaseBlock;
+use warren_managed::Common;
 
 use super::api;
 use crate::ids::ImageId;
-use crate::session::Aws;
+use crate::session::{Aws, Session};
 
-/// An error if image, instance type and binary of a planned gateway do not match. An image that cannot be read is not
-/// compared: AWS refuses it when the instance is created.
-pub(crate) async fn check(
-    aws: Option<&Aws>,
-    (image, machine, release): (&Attr<ImageId>, &Attr<String>, &Attr<ReleaseBlock>),
-) -> Option<Diagnostic> {
-    let image = match (aws, image.known()) {
+/// Image, instance type and binary of a gateway.
+pub(crate) type Parts<'a> = (&'a Attr<ImageId>, &'a Attr<String>, &'a Attr<ReleaseBlock>);
+
+/// Reports an error if the parts of a planned gateway do not match, unless they are those that it has. An image that
+/// cannot be read is not compared: AWS refuses it when the instance is created.
+pub(crate) async fn check<M: Common<Cloud = Aws>>(
+    session: &Session,
+    change: &Change<M>,
+    parts: fn(&M) -> Parts<'_>,
+    diagnostics: &mut Diagnostics,
+) {
+    let (image, machine, release) = parts(&change.planned);
+    if change.prior.as_ref().is_some_and(|prior| parts(prior) == (image, machine, release)) {
+        return;
+    }
+    let image = match (session.known_of(&change.planned), image.known()) {
         (Some(aws), Some(image)) => {
-            let architecture = api::architecture(aws, image.as_str()).await.ok().flatten();
+            let architecture = api::architecture(&aws, image.as_str()).await.ok().flatten();
             Part::of("image_id", format!("image {image}"), architecture)
         }
         _ => None,
@@ -24,7 +34,7 @@ pub(crate) async fn check(
     let machine = machine
         .known()
         .and_then(|name| Part::of("instance_type", format!("instance type {name}"), of_instance_type(name)));
-    mismatch([image, machine, Part::binary(release)].into_iter().flatten())
+    diagnostics.0.extend(mismatch([image, machine, Part::binary(release)].into_iter().flatten()));
 }
 
 /// The architecture that the name of an instance type implies: the letters after the generation contain `g` for

@@ -36,15 +36,9 @@ impl Object for Gateway {
             Err(error) => return diagnostics.extend(error),
         };
         change.planned.user_data = script;
-        let parts = |gateway: &Gateway| {
-            (gateway.image_id.clone(), gateway.instance_type.clone(), gateway.release.clone())
-        };
-        if change.prior.as_ref().is_none_or(|prior| parts(prior) != parts(&change.planned)) {
-            let planned = &change.planned;
-            let aws = session.known_of(planned);
-            let parts = (&planned.image_id, &planned.instance_type, &planned.release);
-            diagnostics.0.extend(architecture::check(aws.as_deref(), parts).await);
-        }
+        let parts: fn(&Gateway) -> architecture::Parts<'_> =
+            |gateway| (&gateway.image_id, &gateway.instance_type, &gateway.release);
+        architecture::check(session, change, parts, diagnostics).await;
         let planned = &mut change.planned;
         let Some(prior) = &change.prior else { return };
         if planned.user_data != prior.user_data {

@@ -39,13 +39,9 @@ impl Object for GatewayGroup {
             Ok(script) => change.planned.user_data = script,
             Err(error) => return diagnostics.extend(error),
         }
-        let parts = |it: &GatewayGroup| (it.image_id.clone(), it.instance_type.clone(), it.release.clone());
-        if change.prior.as_ref().is_none_or(|prior| parts(prior) != parts(&change.planned)) {
-            let planned = &change.planned;
-            let aws = session.known_of(planned);
-            let parts = (&planned.image_id, &planned.instance_type, &planned.release);
-            diagnostics.0.extend(architecture::check(aws.as_deref(), parts).await);
-        }
+        let parts: fn(&GatewayGroup) -> architecture::Parts<'_> =
+            |group| (&group.image_id, &group.instance_type, &group.release);
+        architecture::check(session, change, parts, diagnostics).await;
         let planned = &mut change.planned;
         let Some(prior) = &change.prior else { return };
         if planned.object.naming.name != prior.object.naming.name {

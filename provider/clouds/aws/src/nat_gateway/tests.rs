@@ -1,3 +1,5 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use aws_sdk_ec2::types;
@@ -5,6 +7,7 @@ use tf_provider_rs::{Context, Resource};
 
 use super::*;
 use crate::common::tests::{known, with_id};
+use crate::played::{done, played, refused};
 use crate::session::tests::{account, session};
 use warren_managed::{Managed, adopt};
 
@@ -114,4 +117,44 @@ async fn only_a_missing_internet_gateway_counts_as_none() {
     cancelled.cancel.cancel();
     let op: Op<ApiError> = Op::new(&cancelled, "AWS", "a gateway", Duration::from_secs(60));
     assert!(appears(&op, || async { Err(ApiError::absent("Describe", "vpc-1")) }).await.is_err());
+}
+
+/// Throttling by account can last for minutes ("Request throttling for the Amazon EC2 API"). It also lasts if the user limits
+/// the attempts of a call.
+#[tokio::test(start_paused = true)]
+async fn a_wait_outlasts_twenty_minutes_of_throttled_polls() {
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let answer = move |until: Duration, elapsed: Duration, form: &str| {
+        assert!(form.contains("Action=DescribeNatGateways"), "{form}");
+        if elapsed < until {
+            return refused(503, "RequestLimitExceeded", "Request limit exceeded.");
+        }
+        let state = if elapsed < until + minutes(1) { "pending" } else { "available" };
+        let gateway = format!(
+            "<natGatewayId>nat-1</natGatewayId><subnetId>subnet-1</subnetId><vpcId>vpc-1</vpcId><state>{state}</state>"
+        );
+        done("DescribeNatGateways", &format!("<natGatewaySet><item>{gateway}</item></natGatewaySet>"))
+    };
+    for (region, attempts) in [("eu-central-2", Attr::Null), ("eu-south-2", Attr::Known(3))] {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        let play = move |elapsed: Duration, form: &str| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            answer(minutes(21), elapsed, form)
+        };
+        let settle = async |work: &Work<'_>| gateway("pending").settled(work, "nat-1").await;
+        let (found, took) = played((region, attempts), minutes(30), play, settle).await;
+        assert_eq!(found.unwrap().state.state, Attr::Known(State::Available));
+        assert!(took >= minutes(22) && took < minutes(23), "{took:?}");
+        // A poll in five seconds, of up to three attempts.
+        let calls = calls.load(Ordering::Relaxed);
+        assert!((200..1200).contains(&calls), "{calls} calls");
+    }
+    // The deadline ends it, with the reason.
+    let settle = async |work: &Work<'_>| gateway("pending").settled(work, "nat-1").await;
+    let play = move |elapsed: Duration, form: &str| answer(minutes(90), elapsed, form);
+    let (failed, took) = played(("ap-south-2", Attr::Null), minutes(30), play, settle).await;
+    let told = failed.unwrap_err().0.remove(0);
+    assert!(took >= minutes(30) && took < minutes(31), "{took:?}");
+    insta::assert_snapshot!(format!("{}\n{}", told.summary, told.detail));
 }

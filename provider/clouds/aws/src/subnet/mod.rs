@@ -54,7 +54,14 @@ impl Object for Subnet {
             })
             .await?;
         self.apply_settings(work, &have).await?;
-        Ok(op.call(|| api::get(aws, self)).await?.state)
+        // Reads are stale for some time after a change ("Eventual consistency" in the EC2 API reference).
+        op.until("available with its settings", || async {
+            let found = api::get(aws, self).await?.state;
+            let settings = |subnet: &Subnet| (subnet.map_public_ip_on_launch, subnet.assign_ipv6_on_creation);
+            let same = settings(&found) == settings(self);
+            Ok(if same { Poll::Ready(found) } else { Poll::Pending("the settings before the change".into()) })
+        })
+        .await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<Subnet>, Diagnostics> {

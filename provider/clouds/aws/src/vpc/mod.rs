@@ -108,7 +108,21 @@ impl Object for Vpc {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Vpc, Diagnostics> {
         self.apply_settings(work).await?;
-        work.op.call(|| api::read(&work.cloud, self)).await
+        // Reads are stale for some time after a change ("Eventual consistency" in the EC2 API reference).
+        work.op
+            .until("available with its settings", || async {
+                let found = api::read(&work.cloud, self).await?;
+                let settings = |vpc: &Vpc| {
+                    (vpc.enable_dns_support, vpc.enable_dns_hostnames, vpc.lock_default_security_group)
+                };
+                let same = settings(&found) == settings(self);
+                Ok(if same {
+                    Poll::Ready(found)
+                } else {
+                    Poll::Pending("the settings before the change".into())
+                })
+            })
+            .await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<Vpc>, Diagnostics> {

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tf_provider_rs::{Attr, CancellationToken};
 use tokio::time::Instant;
-use warren_aws::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, Resolved};
+use warren_aws::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, Resolved, RoleSession};
 use warren_harness::Venv;
 use warren_managed::retry;
 use warren_managed::sets::{self, Texts};
@@ -74,6 +74,15 @@ fn strings(value: &Value) -> Texts {
     }
 }
 
+fn session(role: &Value) -> RoleSession {
+    RoleSession {
+        session_name: string(&role["session_name"]),
+        duration: duration(&role["duration"]),
+        policy: string(&role["policy"]),
+        policy_arns: strings(&role["policy_arns"]),
+    }
+}
+
 fn role(role: &Value) -> AssumeRole {
     let tags = role["tags"]
         .as_object()
@@ -81,10 +90,7 @@ fn role(role: &Value) -> AssumeRole {
     AssumeRole {
         role_arn: string(&role["role_arn"]),
         external_id: string(&role["external_id"]),
-        session_name: string(&role["session_name"]),
-        duration: duration(&role["duration"]),
-        policy: string(&role["policy"]),
-        policy_arns: strings(&role["policy_arns"]),
+        session: session(role),
         tags: tags.into(),
         transitive_tag_keys: strings(&role["transitive_tag_keys"]),
         source_identity: string(&role["source_identity"]),
@@ -100,8 +106,7 @@ async fn resolve(path: &Path) -> Done {
     let mut roles = roles.iter().map(role);
     let web = block["web"].as_object().map(|_| AssumeRoleWithWebIdentity {
         role_arn: string(&block["web"]["role_arn"]),
-        session_name: string(&block["web"]["session_name"]),
-        duration: duration(&block["web"]["duration"]),
+        session: session(&block["web"]),
         web_identity_token_file: string(&block["web"]["token_file"]),
         ..AssumeRoleWithWebIdentity::default()
     });

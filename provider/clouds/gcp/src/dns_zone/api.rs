@@ -83,19 +83,31 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ManagedZone, ApiError> {
 }
 
 /// The zone `body` with the planned settings.
-fn configured(gcp: &Gcp, planned: &Zone, body: model::ManagedZone) -> Result<model::ManagedZone, ApiError> {
+pub(super) fn configured(
+    gcp: &Gcp,
+    planned: &Zone,
+    body: model::ManagedZone,
+) -> Result<model::ManagedZone, ApiError> {
+    let visible = body.private_visibility_config.clone().unwrap_or_default();
+    let served = visible.networks.clone();
     let networks = sets::known(&planned.networks).into_iter().map(|network| {
-        model::ManagedZonePrivateVisibilityConfigNetwork::new().set_network_url(url(&network))
+        let same = |url: &String| link::same(url, &network.id());
+        let found = served.iter().find(|found| found.network_url.as_ref().is_some_and(same)).cloned();
+        found.unwrap_or_else(|| {
+            model::ManagedZonePrivateVisibilityConfigNetwork::new().set_network_url(url(&network))
+        })
     });
-    let visible = body.private_visibility_config.clone().unwrap_or_default().set_networks(networks);
+    let visible = visible.set_networks(networks);
     let forwarding = planned.forwarding_targets.known().map(|targets| {
-        let targets: Result<Vec<_>, ApiError> = targets.iter().map(name_server).collect();
         let before = body.forwarding_config.clone().unwrap_or_default();
+        let written = |target| name_server(target, &before.target_name_servers);
+        let targets: Result<Vec<_>, ApiError> = targets.iter().map(written).collect();
         targets.map(|targets| before.set_target_name_servers(targets))
     });
     let peering = planned.peering_network.known().map(|network| {
-        let target = model::ManagedZonePeeringConfigTargetNetwork::new().set_network_url(url(network));
-        model::ManagedZonePeeringConfig::new().set_target_network(target)
+        let before = body.peering_config.clone().unwrap_or_default();
+        let target = before.target_network.clone().unwrap_or_default().set_network_url(url(network));
+        before.set_target_network(target)
     });
     Ok(body
         .set_description(planned.description.value()?)
@@ -109,11 +121,15 @@ fn url(network: &NetworkRef) -> String {
     format!("{COMPUTE}{}", network.id())
 }
 
-fn name_server(target: &Target) -> Result<model::ManagedZoneForwardingConfigNameServerTarget, ApiError> {
+/// A planned name server, with what this resource does not manage as it is in `before`.
+fn name_server(
+    target: &Target,
+    before: &[model::ManagedZoneForwardingConfigNameServerTarget],
+) -> Result<model::ManagedZoneForwardingConfigNameServerTarget, ApiError> {
     let path = target.forwarding_path.known().map(|path| Path::from(path.as_str()));
-    Ok(model::ManagedZoneForwardingConfigNameServerTarget::new()
-        .set_ipv_4_address(target.ipv4_address.value()?.to_string())
-        .set_or_clear_forwarding_path(path))
+    let address = target.ipv4_address.value()?.to_string();
+    let found = before.iter().find(|found| found.ipv_4_address.as_ref() == Some(&address)).cloned();
+    Ok(found.unwrap_or_default().set_ipv_4_address(address).set_or_clear_forwarding_path(path))
 }
 
 /// Whether two zones have the same settings: no networks and an empty set mean the same.

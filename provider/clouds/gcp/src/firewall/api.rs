@@ -32,13 +32,17 @@ pub(super) async fn find(gcp: &Gcp, planned: &Firewall) -> Result<Vec<String>, A
 /// Starts creating a rule and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Firewall, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project)?;
-    let body = body(planned, description)?;
+    let body = body(planned, description, model::Firewall::new())?;
     let call = gcp.clients.firewalls.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("firewalls.insert", &id, call));
     Ok(id)
 }
 
 /// Starts updating the rule if it differs from the plan.
+///
+/// A patch cannot empty a list, because Google's client omits an empty list. So the whole rule is replaced, with everything in
+/// it that this resource does not manage: "all fields will be updated if using PUT, even fields that are not specified"
+/// (discovery document, `firewalls.update`).
 pub(super) async fn update(gcp: &Gcp, want: &Firewall) -> Result<Option<Begun>, ApiError> {
     let id = want.object.id()?;
     let found = fetch(gcp, id).await?;
@@ -49,7 +53,7 @@ pub(super) async fn update(gcp: &Gcp, want: &Firewall) -> Result<Option<Begun>, 
         return Ok(None);
     }
     let (project, name) = link::global("firewalls.update", id)?;
-    let body = body(want, &marks)?;
+    let body = body(want, &marks, found)?;
     let call = gcp.clients.firewalls.update().set_project(project).set_firewall(name).set_body(body);
     Ok(Some(begin!("firewalls.update", id, call)))
 }
@@ -91,29 +95,43 @@ fn same(have: &Firewall, want: &Firewall) -> bool {
         && have.disabled == want.disabled
 }
 
-fn body(rule: &Firewall, description: &str) -> Result<model::Firewall, ApiError> {
-    let mut log = model::FirewallLogConfig::new().set_enable(rule.log_metadata.is_known());
-    if let Some(metadata) = rule.log_metadata.known() {
-        log = log.set_metadata(metadata.as_str());
-    }
+/// The rule `before` with the planned settings.
+pub(super) fn body(
+    rule: &Firewall,
+    description: &str,
+    before: model::Firewall,
+) -> Result<model::Firewall, ApiError> {
+    let mut log = before.log_config.clone().unwrap_or_default().set_enable(rule.log_metadata.is_known());
+    // Google accepts metadata only while logging is enabled.
+    log = log
+        .set_or_clear_metadata(rule.log_metadata.known().map(|metadata| Metadata::from(metadata.as_str())));
     let traffic = |traffic: &Attr<BTreeSet<Traffic>>| {
         let items = traffic.known().into_iter().flatten();
         items
             .map(|item| Ok((item.protocol.value()?.clone(), sets::known(&item.ports))))
             .collect::<Result<Vec<_>, ApiError>>()
     };
-    let allowed = traffic(&rule.allow)?.into_iter();
-    let denied = traffic(&rule.deny)?.into_iter();
-    Ok(model::Firewall::new()
+    let (allowed, denied) = (before.allowed.clone(), before.denied.clone());
+    let allowed = traffic(&rule.allow)?.into_iter().map(|(protocol, ports)| {
+        let found = allowed.iter().find(|item| item.ip_protocol.as_ref() == Some(&protocol)).cloned();
+        found.unwrap_or_else(Allowed::new).set_ip_protocol(protocol).set_ports(ports)
+    });
+    let denied = traffic(&rule.deny)?.into_iter().map(|(protocol, ports)| {
+        let found = denied.iter().find(|item| item.ip_protocol.as_ref() == Some(&protocol)).cloned();
+        found.unwrap_or_else(Denied::new).set_ip_protocol(protocol).set_ports(ports)
+    });
+    Ok(before
+        // Only Google sets these.
+        .set_or_clear_id(None::<u64>)
+        .set_or_clear_creation_timestamp(None::<String>)
+        .set_or_clear_self_link(None::<String>)
         .set_name(rule.object.name()?)
         .set_description(description)
         .set_network(rule.network.value()?.id())
         .set_direction(rule.direction.value()?.as_str())
         .set_or_clear_priority(rule.priority.into_known().map(i32::from))
-        .set_allowed(
-            allowed.map(|(protocol, ports)| Allowed::new().set_ip_protocol(protocol).set_ports(ports)),
-        )
-        .set_denied(denied.map(|(protocol, ports)| Denied::new().set_ip_protocol(protocol).set_ports(ports)))
+        .set_allowed(allowed)
+        .set_denied(denied)
         .set_source_ranges(sets::known(&rule.source_ranges))
         .set_source_tags(sets::known(&rule.source_tags))
         .set_source_service_accounts(sets::known(&rule.source_service_accounts))

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use google_cloud_compute_v1::model;
+use google_cloud_compute_v1::model::access_config::NetworkTier;
+use google_cloud_compute_v1::model::address as sdk;
 use google_cloud_compute_v1::model::instance::Status;
 use warren_managed::sets;
 
@@ -53,12 +55,16 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
     if let Some(key) = planned.kms_key_name.known() {
         disk = disk.set_disk_encryption_key(model::CustomerEncryptionKey::new().set_kms_key_name(key));
     }
-    let outside = planned.nat_ip.known().map(|address| {
-        model::AccessConfig::new()
-            .set_type("ONE_TO_ONE_NAT")
-            .set_name("External NAT")
-            .set_nat_ip(address.to_string())
-    });
+    let outside = match planned.nat_ip.known() {
+        Some(address) => Some(
+            model::AccessConfig::new()
+                .set_type("ONE_TO_ONE_NAT")
+                .set_name("External NAT")
+                .set_nat_ip(address.to_string())
+                .set_or_clear_network_tier(tier(gcp, zone, *address).await?),
+        ),
+        None => None,
+    };
     let interface = model::NetworkInterface::new()
         .set_subnetwork(planned.subnetwork.value()?.id())
         .set_or_clear_network_ip(planned.network_ip.known().map(Ipv4Addr::to_string))
@@ -148,6 +154,16 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Instance, ApiError> {
     let (project, zone, name) = link::regional(GET, id)?;
     let call = gcp.clients.instances.get().set_project(project).set_zone(zone).set_instance(name);
     call.send().await.named(GET)
+}
+
+/// The network tier of a reserved address in the region of a zone, which an access configuration must have too (discovery
+/// document, `AccessConfig.networkTier`). `None` leaves the default of the project, for an address that is not reserved here.
+async fn tier(gcp: &Gcp, zone: &str, address: Ipv4Addr) -> Result<Option<NetworkTier>, ApiError> {
+    let region = zone.rsplit_once('-').map_or(zone, |(region, _)| region);
+    let call = gcp.clients.addresses.list().set_project(&gcp.project).set_region(region);
+    let found = call.set_filter(format!("address = \"{address}\"")).send().await.named("addresses.list")?;
+    let tier = found.items.first().and_then(|found| found.network_tier.as_ref());
+    Ok(tier.and_then(sdk::NetworkTier::name).map(NetworkTier::from))
 }
 
 fn status(found: &model::Instance) -> Result<&str, ApiError> {

@@ -12,6 +12,7 @@ use crate::account::Gcp;
 use crate::begun::{Begun, begin};
 use crate::common::Located as _;
 use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
+use crate::labels;
 use crate::link::{self, AddressRef, Reference as _};
 
 const GET: &str = "instanceGroupManagers.get";
@@ -232,6 +233,23 @@ pub(super) async fn dismiss(gcp: &Gcp, group: &GatewayGroup) -> Result<Option<Be
     let call = gcp.clients.groups.delete_instances().set_project(project).set_zone(zone);
     let call = call.set_instance_group_manager(name).set_body(body);
     Ok(Some(begin!("instanceGroupManagers.deleteInstances", id, call)))
+}
+
+/// Whether a VM that the group does not manage has the name of its VM, such as the single VM that the group replaces.
+///
+/// # Errors
+/// The VM belongs to someone else.
+pub(super) async fn is_awaited(gcp: &Gcp, group: &GatewayGroup) -> Result<bool, ApiError> {
+    const GET: &str = "instances.get";
+    let id = group.object.id()?;
+    if !vms(gcp, id).await?.is_empty() {
+        return Ok(false);
+    }
+    let (project, zone, name) = link::regional(GET, id)?;
+    let call = gcp.clients.instances.get().set_project(project).set_zone(zone).set_instance(name);
+    let Some(found) = ApiError::if_found(call.send().await.named(GET))? else { return Ok(false) };
+    let labels = found.labels.into_iter().collect();
+    labels::adoptable(gcp, group, &labels, || Ok(true)).map(|_| true)
 }
 
 /// Starts creating the VM of the group with its disk and addresses, if it has none.

@@ -162,6 +162,11 @@ impl GatewayGroup {
             Ok(others.first().map_or(Poll::Ready(()), |vm| Poll::Pending(vm.shown())))
         })
         .await?;
+        op.until("without a former VM of its name", || async {
+            let awaited = group::is_awaited(gcp, self).await?;
+            Ok(if awaited { Poll::Pending("another VM has its name".to_owned()) } else { Poll::Ready(()) })
+        })
+        .await?;
         carry_out(work, || group::start(gcp, self)).await?;
         op.until(RUNNING, || async {
             let vms = group::vms(gcp, self.object.id()?).await?;

@@ -6,8 +6,10 @@ mod routes;
 mod shared_vpc;
 pub(crate) mod subnetworks;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use google_cloud_compute_v1::model::Subnetwork;
 use tf_provider_rs::{Choice, async_trait};
 use warren_guard::{Listing, LiveRange, LiveSource, Unread, Usage};
 
@@ -91,6 +93,7 @@ impl LiveSource for LiveGcp {
 async fn of_project(gcp: &Gcp, project: &str, sort: &Sort) -> Listing {
     let (subnetworks, networks) =
         tokio::join!(subnetworks::list(gcp, project, None), networks::list(gcp, project));
+    let regions = regions(gcp, subnetworks.as_deref().unwrap_or_default());
     let read = subnetworks.and_then(|found| subnetworks::listing(project, &found));
     let mut all = or_unread(sort, project, read);
     let networks = match networks {
@@ -101,12 +104,18 @@ async fn of_project(gcp: &Gcp, project: &str, sort: &Sort) -> Listing {
         }
     };
     all.networks.extend(networks.iter().map(|network| network.id.clone()));
-    all.extend(besides(gcp, project, &networks).await);
+    all.extend(besides(gcp, project, &networks, &regions).await);
     all
 }
 
+/// The regions in use: that of the provider block, and those of the subnetworks.
+fn regions(gcp: &Gcp, subnetworks: &[Subnetwork]) -> BTreeSet<String> {
+    let used = subnetworks.iter().filter_map(|subnet| crate::link::last(subnet.region.as_deref()));
+    used.map(str::to_owned).chain(gcp.region.clone()).collect()
+}
+
 /// What is read besides the subnetworks.
-async fn besides(gcp: &Gcp, project: &str, networks: &[Network]) -> Listing {
+async fn besides(gcp: &Gcp, project: &str, networks: &[Network], regions: &BTreeSet<String>) -> Listing {
     let wanted = |ranges| gcp.live_ranges.contains(&ranges);
     let addresses = async {
         match wanted(LiveRanges::PrivateServicesAccess) {
@@ -134,7 +143,7 @@ async fn besides(gcp: &Gcp, project: &str, networks: &[Network]) -> Listing {
     };
     let peers = async {
         match wanted(LiveRanges::PeeringRoutes) {
-            true => routes::of_peers(gcp, project, networks).await,
+            true => routes::of_peers(gcp, project, networks, regions).await,
             false => Ok(Listing::default()),
         }
     };

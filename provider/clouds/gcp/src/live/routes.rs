@@ -1,5 +1,7 @@
 //! Routes: they lead to networks of other projects, and to networks outside Google Cloud.
 
+use std::collections::BTreeSet;
+
 use google_cloud_compute_v1::model::exchanged_peering_route::Type;
 use google_cloud_compute_v1::model::networks::list_peering_routes_request::Direction;
 use ipnet::IpNet;
@@ -85,14 +87,29 @@ pub(super) async fn learned(gcp: &Gcp, project: &str) -> Result<Listing, ApiErro
     }
 }
 
-/// What the peers of the networks export.
-pub(super) async fn of_peers(gcp: &Gcp, project: &str, networks: &[Network]) -> Result<Listing, ApiError> {
+/// What the peers of the networks export. Routes that their Cloud Routers have learned differ by region: "all subnet routes,
+/// static routes and dynamic routes in the region" (discovery document, `networks.listPeeringRoutes`).
+pub(super) async fn of_peers(
+    gcp: &Gcp,
+    project: &str,
+    networks: &[Network],
+    regions: &BTreeSet<String>,
+) -> Result<Listing, ApiError> {
     let mut found = Vec::new();
     for network in networks {
         for (peering, peer) in &network.peerings {
             // A peer in this project is listed itself.
-            if !networks.iter().any(|network| network.id == *peer) {
-                found.extend(of_peer(gcp, project, network, (peering, peer)).await?);
+            if networks.iter().any(|network| network.id == *peer) {
+                continue;
+            }
+            let regions = regions.iter().cloned().map(Some).chain(regions.is_empty().then_some(None));
+            for region in regions {
+                for range in of_peer(gcp, project, network, (peering, peer), region).await? {
+                    // Routes of subnets, and static ones, are the same in every region.
+                    if !found.contains(&range) {
+                        found.push(range);
+                    }
+                }
             }
         }
     }
@@ -104,14 +121,14 @@ async fn of_peer(
     project: &str,
     network: &Network,
     (peering, peer): (&str, &str),
+    region: Option<String>,
 ) -> Result<Vec<LiveRange>, ApiError> {
     let mut found = Vec::new();
     let mut page = None;
     loop {
         let call = gcp.clients.networks.list_peering_routes().set_project(project).set_network(&network.name);
         let call = call.set_peering_name(peering).set_direction(Direction::Incoming);
-        // Routes of subnets are the same in every region.
-        let call = call.set_or_clear_region(gcp.region.clone()).set_or_clear_page_token(page);
+        let call = call.set_or_clear_region(region.clone()).set_or_clear_page_token(page);
         let answer = match call.send().await.named(OF_PEER) {
             Ok(answer) => answer,
             // The network or the peering was deleted since it was listed.

@@ -82,7 +82,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Endpoint, description: &str) -> 
         .set_ip_address(address_id(&gcp.project, name))
         .set_network(planned.network.value()?.id())
         .set_target(planned.bundle.value()?.as_str())
-        .set_no_automate_dns_zone(!planned.automate_dns.is_true());
+        .set_no_automate_dns_zone(planned.automate_dns == Attr::Known(false));
     let call = gcp.clients.forwarding_rules.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("globalForwardingRules.insert", &id, call));
     Ok(id)
@@ -109,8 +109,9 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ForwardingRule, ApiError> {
 /// The state of an endpoint whose rule the API returns, whose ID and timeouts are those of `before`.
 fn state(found: &model::ForwardingRule, project: &str, before: &Endpoint) -> Result<Endpoint, ApiError> {
     let name = found.name.as_deref().or_missing(GET, "name")?;
-    // Google stores `noAutomateDnsZone`, but does not return it (hashicorp/google ignores it on read).
-    let automate_dns = before.automate_dns.known().copied().unwrap_or(true).into();
+    // Google stores `noAutomateDnsZone`, but does not return it (hashicorp/google ignores it on read). After an import, the value
+    // is therefore null.
+    let automate_dns: Attr<bool> = before.automate_dns.known().copied().into();
     Ok(Endpoint {
         object: before.object.found(name, found.description.as_deref().into()),
         network: link::found(GET, "network", found.network.as_deref(), &before.network)?,

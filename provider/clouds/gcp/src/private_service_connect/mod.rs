@@ -39,6 +39,13 @@ impl Object for Endpoint {
         {
             planned.state = Attr::Unknown;
         }
+        if change.prior.as_ref().is_some_and(|prior| prior.automate_dns.is_null()) {
+            // The value of an imported endpoint is not known, so a configured one is no reason to replace the endpoint.
+            change.requires_replace.retain(|path| *path != Path::of("automate_dns"));
+            if change.config.automate_dns.is_null() && change.requires_replace.is_empty() {
+                planned.automate_dns = Attr::Null;
+            }
+        }
         let Some(name) = planned.object.name.known() else { return };
         planned.dns_suffix = dns_suffix(name, planned.automate_dns);
         if planned.address_id.is_unknown()

@@ -30,7 +30,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &RouterNat, description: &str) ->
         .set_name(name)
         .set_description(description)
         .set_network(planned.network.value()?.id())
-        .set_nats([nat(planned, name)]);
+        .set_nats([nat(planned, model::RouterNat::new().set_name(name))]);
     let call = gcp.clients.routers.insert().set_project(&gcp.project).set_region(planned.region.value()?);
     let call = call.set_body(body);
     gcp.began(&id, begin!("routers.insert", &id, call));
@@ -38,6 +38,9 @@ pub(super) async fn create(gcp: &Gcp, planned: &RouterNat, description: &str) ->
 }
 
 /// Starts updating the NAT if it differs from the plan.
+///
+/// The list of NATs is replaced as a whole. The request contains it as it was read, with what this resource does not manage,
+/// as in hashicorp/google (`resource_compute_router_nat.go`, `PatchUpdateEncoder`).
 pub(super) async fn patch(gcp: &Gcp, want: &RouterNat) -> Result<Option<Begun>, ApiError> {
     let id = want.object.id()?;
     let found = fetch(gcp, id).await?;
@@ -48,16 +51,19 @@ pub(super) async fn patch(gcp: &Gcp, want: &RouterNat) -> Result<Option<Begun>, 
         && have.min_ports_per_vm == want.min_ports_per_vm
         && have.max_ports_per_vm == want.max_ports_per_vm
         && have.log_filter == want.log_filter;
-    let current = found.nats.first();
-    if current.is_some()
+    let ours = ours(&found);
+    if ours.is_some()
         && same
         && marker::is_current(found.description.as_deref(), &marks, &want.object.mark.description)
     {
         return Ok(None);
     }
-    let name = current.and_then(|nat| nat.name.as_ref());
-    let nat = nat(want, name.map_or_else(|| want.object.name(), |name| Ok(name.as_str()))?);
-    let body = model::Router::new().set_description(marks).set_nats([nat]);
+    let mut nats = found.nats.clone();
+    match ours {
+        Some(at) => nats[at] = nat(want, nats[at].clone()),
+        None => nats.push(nat(want, model::RouterNat::new().set_name(want.object.name()?))),
+    }
+    let body = model::Router::new().set_description(marks).set_nats(nats);
     let (project, region, name) = link::regional("routers.patch", id)?;
     let call = gcp.clients.routers.patch().set_project(project).set_region(region);
     let call = call.set_router(name).set_body(body);
@@ -81,15 +87,33 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Router, ApiError> {
     call.send().await.named(GET)
 }
 
-fn nat(planned: &RouterNat, name: &str) -> model::RouterNat {
+/// Which NAT of a router this resource manages: the one with the name of the router, or the first one.
+fn ours(router: &model::Router) -> Option<usize> {
+    let named = router.nats.iter().position(|nat| nat.name == router.name);
+    named.or_else(|| (!router.nats.is_empty()).then_some(0))
+}
+
+/// The NAT `before` with the planned settings.
+pub(super) fn nat(planned: &RouterNat, before: model::RouterNat) -> model::RouterNat {
     let addresses: Vec<String> = sets::known(&planned.nat_ips).iter().map(|text| link::id(text)).collect();
     let subnetworks = sets::known(&planned.subnetworks);
-    let mut log = model::RouterNatLogConfig::new().set_enable(planned.log_filter.is_known());
+    let mut log = before.log_config.clone().unwrap_or_default().set_enable(planned.log_filter.is_known());
     if let Some(filter) = planned.log_filter.known() {
         log = log.set_filter(filter.as_str());
     }
-    model::RouterNat::new()
-        .set_name(name)
+    // A subnetwork that the NAT serves already keeps its settings.
+    let served = before.subnetworks.clone();
+    let served = subnetworks.iter().map(|subnet| {
+        let id = subnet.id();
+        let found =
+            served.iter().find(|found| found.name.as_deref().is_some_and(|name| link::same(name, &id)));
+        found.cloned().unwrap_or_else(|| {
+            model::RouterNatSubnetworkToNat::new().set_name(id).set_source_ip_ranges_to_nat(["ALL_IP_RANGES"])
+        })
+    });
+    before
+        // Only Google sets it.
+        .set_or_clear_effective_tcp_time_wait_timeout_sec(None::<i32>)
         .set_nat_ip_allocate_option(if addresses.is_empty() { "AUTO_ONLY" } else { "MANUAL_ONLY" })
         .set_nat_ips(addresses)
         .set_source_subnetwork_ip_ranges_to_nat(if subnetworks.is_empty() {
@@ -97,11 +121,7 @@ fn nat(planned: &RouterNat, name: &str) -> model::RouterNat {
         } else {
             "LIST_OF_SUBNETWORKS"
         })
-        .set_subnetworks(subnetworks.iter().map(|subnet| {
-            model::RouterNatSubnetworkToNat::new()
-                .set_name(subnet.id())
-                .set_source_ip_ranges_to_nat(["ALL_IP_RANGES"])
-        }))
+        .set_subnetworks(served)
         .set_or_clear_min_ports_per_vm(planned.min_ports_per_vm.into_known())
         .set_or_clear_max_ports_per_vm(planned.max_ports_per_vm.into_known())
         .set_enable_dynamic_port_allocation(planned.max_ports_per_vm.is_known())
@@ -110,10 +130,10 @@ fn nat(planned: &RouterNat, name: &str) -> model::RouterNat {
         .set_log_config(log)
 }
 
-/// The state of a router with its first NAT as the API returns it, whose ID and timeouts are those of `before`.
+/// The state of a router with its NAT as the API returns it, whose ID and timeouts are those of `before`.
 fn state(found: &model::Router, before: &RouterNat) -> Result<RouterNat, ApiError> {
     // A router whose NAT was removed has Google's defaults, until the next apply creates the NAT again.
-    let nat = found.nats.first().cloned().unwrap_or_default();
+    let nat = ours(found).map(|at| found.nats[at].clone()).unwrap_or_default();
     let dynamic = nat.enable_dynamic_port_allocation.unwrap_or_default();
     let log = nat.log_config.as_ref().filter(|log| log.enable.unwrap_or_default());
     let filter = log.map(|log| log.filter.as_ref().and_then(Filter::name).unwrap_or("ALL"));

@@ -3,6 +3,7 @@
 use google_cloud_identity_accesscontextmanager_v1::model;
 use google_cloud_identity_accesscontextmanager_v1::model::service_perimeter::PerimeterType;
 use google_cloud_wkt::FieldMask;
+use tf_provider_rs::Attr;
 
 use super::model::{Config, ServicePerimeter, parts, policy};
 use super::{config, unknown};
@@ -29,8 +30,11 @@ pub(super) async fn create(
     description: &str,
 ) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project)?;
-    let body = written(model::ServicePerimeter::new().set_name(&id), planned, description)?
-        .set_perimeter_type(PerimeterType::Regular);
+    let configured = |config| config::normal(config).as_ref().map(config::written).transpose();
+    let body = titled(model::ServicePerimeter::new().set_name(&id), planned, description)?
+        .set_perimeter_type(PerimeterType::Regular)
+        .set_or_clear_status(configured(&planned.status)?)
+        .set_or_clear_spec(configured(&planned.spec)?);
     let call = gcp.clients.perimeters.create_service_perimeter();
     let call = call.set_parent(policy(planned.access_policy.value()?)).set_service_perimeter(body);
     let operation = call.send().await.named("servicePerimeters.create")?;
@@ -57,21 +61,41 @@ pub(super) async fn update(gcp: &Gcp, want: &ServicePerimeter) -> Result<Option<
     if paths.is_empty() {
         return Ok(None);
     }
+    let mut body = titled(found.clone(), want, &marks)?;
     // The request replaces these as a whole.
-    for (name, current) in [("status", &found.status), ("spec", &found.spec)] {
-        if let Some(current) = current.as_ref().filter(|_| paths.contains(&name)) {
-            refuse_unknown(name, current)?;
-        }
+    if paths.contains(&"status") {
+        body = body.set_or_clear_status(configured("status", found.status.as_ref(), &want.status)?);
     }
-    let call = gcp.clients.perimeters.update_service_perimeter();
-    let call = call.set_service_perimeter(written(found, want, &marks)?);
+    if paths.contains(&"spec") {
+        body = body.set_or_clear_spec(configured("spec", found.spec.as_ref(), &want.spec)?);
+    }
+    let call = gcp.clients.perimeters.update_service_perimeter().set_service_perimeter(body);
     let operation = call.set_update_mask(FieldMask::default().set_paths(paths)).send().await.named(PATCH)?;
     Begun::in_perimeters(PATCH, operation.name).map(Some)
 }
 
-/// An error if a configuration has settings that the resource does not know, such as `egressFrom.sources`, and that a new
-/// configuration would erase.
-pub(super) fn refuse_unknown(name: &str, current: &model::ServicePerimeterConfig) -> Result<(), ApiError> {
+/// The planned configuration, with what the resource does not know of the current one.
+///
+/// # Errors
+/// The current one has settings that the resource does not know, such as `egressFrom.sources`, and that the planned one would
+/// erase.
+pub(super) fn configured(
+    name: &str,
+    current: Option<&model::ServicePerimeterConfig>,
+    want: &Attr<Config>,
+) -> Result<Option<model::ServicePerimeterConfig>, ApiError> {
+    match (current, config::normal(want)) {
+        (Some(current), Some(want)) => {
+            let (new, erased) = config::over(GET, current, &want)?;
+            refuse_unknown(name, &erased).map(|()| Some(new))
+        }
+        (Some(current), None) => refuse_unknown(name, current).map(|()| None),
+        (None, want) => want.as_ref().map(config::written).transpose(),
+    }
+}
+
+/// An error if a configuration has settings that the resource does not know.
+fn refuse_unknown(name: &str, current: &model::ServicePerimeterConfig) -> Result<(), ApiError> {
     let json = |config| serde_json::to_value(config).map_err(|error| ApiError::unsent(PATCH, &error));
     let known = config::read(GET, current)?.as_ref().map(config::written).transpose()?.unwrap_or_default();
     let unknown = unknown::paths(name, &json(current)?, &json(&known)?);
@@ -96,17 +120,15 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ServicePerimeter, ApiError>
     if found.perimeter_type == PerimeterType::Regular { Ok(found) } else { Err(ApiError::bridge(GET, id)) }
 }
 
-fn written(
+/// The perimeter with the planned settings, except its configurations.
+fn titled(
     perimeter: model::ServicePerimeter,
     want: &ServicePerimeter,
     description: &str,
 ) -> Result<model::ServicePerimeter, ApiError> {
-    let written = |config| config::normal(config).as_ref().map(config::written).transpose();
     Ok(perimeter
         .set_title(want.title.value()?)
         .set_description(description)
-        .set_or_clear_status(written(&want.status)?)
-        .set_or_clear_spec(written(&want.spec)?)
         .set_use_explicit_dry_run_spec(is_dry_run(want)))
 }
 

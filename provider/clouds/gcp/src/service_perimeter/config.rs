@@ -33,6 +33,67 @@ pub(super) fn written(config: &Config) -> Result<model::ServicePerimeterConfig, 
         .set_egress_policies(egress.collect::<Result<Vec<_>, _>>()?))
 }
 
+/// The configuration `found` with the planned settings, and the policies of `found` that get lost if others take their place. A
+/// policy that stays keeps what the resource does not know of it. Policies have no identity: a changed one is another one.
+pub(super) fn over(
+    call: &'static str,
+    found: &model::ServicePerimeterConfig,
+    config: &Config,
+) -> Result<(model::ServicePerimeterConfig, model::ServicePerimeterConfig), ApiError> {
+    let new = written(config)?;
+    let services = new.vpc_accessible_services.map(|services| {
+        let before = found.vpc_accessible_services.clone().unwrap_or_default();
+        before.set_enable_restriction(true).set_allowed_services(services.allowed_services)
+    });
+    let known = |policy: &IngressPolicy| read_ingress(call, policy);
+    let (ingress, lost_ingress) = merged(&found.ingress_policies, new.ingress_policies, known, ingress)?;
+    let known = |policy: &EgressPolicy| read_egress(call, policy);
+    let (egress, lost_egress) = merged(&found.egress_policies, new.egress_policies, known, egress)?;
+    let lost = model::ServicePerimeterConfig::new()
+        .set_ingress_policies(lost_ingress)
+        .set_egress_policies(lost_egress);
+    let merged = found
+        .clone()
+        .set_resources(new.resources)
+        .set_restricted_services(new.restricted_services)
+        .set_access_levels(new.access_levels)
+        .set_or_clear_vpc_accessible_services(services)
+        .set_ingress_policies(ingress)
+        .set_egress_policies(egress);
+    Ok((merged, lost))
+}
+
+/// The policies `new`, as they were `found` if they are known as the same; and those that were found, without what is not known
+/// of them unless another policy may have taken their place.
+fn merged<P: Clone, K: PartialEq>(
+    found: &[P],
+    new: Vec<P>,
+    known: impl Fn(&P) -> Result<K, ApiError>,
+    written: impl Fn(&K) -> Result<P, ApiError>,
+) -> Result<(Vec<P>, Vec<P>), ApiError> {
+    let keys = found.iter().map(&known).collect::<Result<Vec<K>, _>>()?;
+    let mut kept = vec![false; found.len()];
+    let mut added = false;
+    let mut merged = Vec::new();
+    for policy in new {
+        let key = known(&policy)?;
+        match keys.iter().position(|other| *other == key) {
+            Some(at) => {
+                kept[at] = true;
+                merged.push(found[at].clone());
+            }
+            None => {
+                added = true;
+                merged.push(policy);
+            }
+        }
+    }
+    let left = found.iter().zip(&keys).zip(kept);
+    let left =
+        left.map(|((policy, key), kept)| if kept || !added { written(key) } else { Ok(policy.clone()) });
+    Ok((merged, left.collect::<Result<_, _>>()?))
+}
+
 fn ingress(policy: &Ingress) -> Result<IngressPolicy, ApiError> {
     let levels = sets::known(&policy.source_access_levels);
     let levels = levels.into_iter().map(|level| IngressSource::new().set_access_level(level));

@@ -176,19 +176,40 @@ fn networks_that_may_call_nothing_are_not_networks_that_may_call_everything() {
 #[test]
 fn settings_that_the_resource_does_not_have_are_not_erased() {
     let known = serde_json::to_value(config::written(&sample()).unwrap()).unwrap();
-    let refused = |config: &serde_json::Value| {
+    let configured = |config: &serde_json::Value, want: Option<Config>| {
         let config = serde_json::from_value(config.clone()).unwrap();
-        api::refuse_unknown("status", &config).map_err(|error| error.message)
+        let written = api::configured("status", Some(&config), &want.into());
+        written.map(|written| serde_json::to_value(written).unwrap()).map_err(|error| error.message)
     };
-    assert_eq!(refused(&known), Ok(()));
+    assert_eq!(configured(&known, None), Ok(serde_json::Value::Null));
     let mut more = known.clone();
     more["egressPolicies"][0]["egressFrom"]["sources"] = serde_json::json!([{"accessLevel": "office"}]);
     more["egressPolicies"][0]["egressFrom"]["sourceRestriction"] = "SOURCE_RESTRICTION_ENABLED".into();
     more["egressPolicies"][0]["title"] = "training".into();
     more["ingressPolicies"][0]["ingressTo"]["roles"] = serde_json::json!(["roles/storage.objectViewer"]);
-    insta::assert_snapshot!(refused(&more).unwrap_err());
+    let erased = configured(&more, None).unwrap_err();
+    insta::assert_snapshot!(erased);
+
+    // Policies that stay keep them, whatever else changes.
+    let resources = texts(["projects/7"]);
+    let mut expected = more.clone();
+    expected["resources"] = serde_json::json!(["projects/7"]);
+    assert_eq!(configured(&more, Some(Config { resources, ..sample() })), Ok(expected));
+    let another =
+        Egress { identities: texts(["serviceAccount:b@acme-ml.iam.gserviceaccount.com"]), ..egress() };
+    let both = Attr::Known(BTreeSet::from([egress(), another.clone()]));
+    let added = configured(&more, Some(Config { egress_policies: both, ..sample() })).unwrap();
+    let titles = added["egressPolicies"].as_array().unwrap().iter().map(|policy| policy["title"].as_str());
+    assert_eq!(titles.flatten().collect::<Vec<_>>(), ["training"]);
+    // A policy that was removed is gone. One that was changed could lose them.
+    let fewer = Config { egress_policies: Attr::Null, ..sample() };
+    assert_eq!(configured(&more, Some(fewer)).unwrap().get("egressPolicies"), None);
+    let changed = Config { egress_policies: Attr::Known(BTreeSet::from([another])), ..sample() };
+    let refused = configured(&more, Some(changed)).unwrap_err();
+    assert!(refused.contains("status.egressPolicies[0].title") && !refused.contains("ingress"), "{refused}");
+
     let mut unset = known;
     unset["egressPolicies"][0]["egressFrom"]["sourceRestriction"] = "SOURCE_RESTRICTION_UNSPECIFIED".into();
     unset["egressPolicies"][0]["title"] = "".into();
-    assert_eq!(refused(&unset), Ok(()));
+    assert_eq!(configured(&unset, None), Ok(serde_json::Value::Null));
 }

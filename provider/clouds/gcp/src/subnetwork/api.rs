@@ -37,9 +37,9 @@ pub(super) async fn create(gcp: &Gcp, planned: &Subnetwork, description: &str) -
         .set_network(planned.network.value()?.id())
         .set_ip_cidr_range(planned.ip_cidr_range.value()?.to_string())
         .set_private_ip_google_access(planned.private_ip_google_access.is_true())
-        .set_secondary_ip_ranges(secondary(planned)?);
+        .set_secondary_ip_ranges(secondary(planned, &[])?);
     if planned.flow_logs.is_known() {
-        body = body.set_log_config(log_config(&planned.flow_logs)?);
+        body = body.set_log_config(log_config(&planned.flow_logs, None)?);
     }
     let call = gcp.clients.subnetworks.insert().set_project(&gcp.project).set_region(planned.region.value()?);
     let call = call.set_body(body);
@@ -79,10 +79,10 @@ pub(super) async fn patch(gcp: &Gcp, want: &Subnetwork) -> Result<Option<Begun>,
     // The change applies only to the state that was read.
     let mut body = model::Subnetwork::new().set_or_clear_fingerprint(found.fingerprint);
     if ranges {
-        body = body.set_secondary_ip_ranges(secondary(want)?);
+        body = body.set_secondary_ip_ranges(secondary(want, &found.secondary_ip_ranges)?);
     }
     if logs {
-        body = body.set_log_config(log_config(&want.flow_logs)?);
+        body = body.set_log_config(log_config(&want.flow_logs, found.log_config)?);
     }
     let (project, region, name) = link::regional("subnetworks.patch", id)?;
     let call = gcp.clients.subnetworks.patch().set_project(project).set_region(region).set_subnetwork(name);
@@ -116,18 +116,39 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Subnetwork, ApiError> {
     call.send().await.named(GET)
 }
 
-fn secondary(subnet: &Subnetwork) -> Result<Vec<model::SubnetworkSecondaryRange>, ApiError> {
+/// The planned ranges. One that exists already stays as it is, with what this resource does not manage, such as its internal
+/// range.
+pub(super) fn secondary(
+    subnet: &Subnetwork,
+    before: &[model::SubnetworkSecondaryRange],
+) -> Result<Vec<model::SubnetworkSecondaryRange>, ApiError> {
     let ranges = subnet.secondary_ip_ranges.known().into_iter().flatten();
     let written = |(name, range): (&String, &Attr<Ipv4Net>)| {
         let range = range.value()?.to_string();
-        Ok(model::SubnetworkSecondaryRange::new().set_range_name(name).set_ip_cidr_range(range))
+        let same = |found: &&model::SubnetworkSecondaryRange| {
+            (found.range_name.as_ref(), found.ip_cidr_range.as_ref()) == (Some(name), Some(&range))
+        };
+        let found = before.iter().find(same).cloned();
+        Ok(found.unwrap_or_else(|| {
+            model::SubnetworkSecondaryRange::new().set_range_name(name).set_ip_cidr_range(range)
+        }))
     };
     ranges.map(written).collect()
 }
 
-fn log_config(logs: &Attr<FlowLogs>) -> Result<model::SubnetworkLogConfig, ApiError> {
-    let config = model::SubnetworkLogConfig::new();
-    let Some(logs) = logs.known() else { return Ok(config.set_enable(false)) };
+/// The planned flow logs, with what this resource does not manage as it is in `before`.
+pub(super) fn log_config(
+    logs: &Attr<FlowLogs>,
+    before: Option<model::SubnetworkLogConfig>,
+) -> Result<model::SubnetworkLogConfig, ApiError> {
+    // A list of metadata goes with a choice that the resource does not have.
+    let config = before.unwrap_or_default().set_metadata_fields(Vec::<String>::new());
+    let Some(logs) = logs.known() else {
+        let config = config.set_or_clear_filter_expr(None::<String>).set_or_clear_flow_sampling(None::<f32>);
+        let config = config.set_or_clear_metadata(None::<Metadata>);
+        let config = config.set_or_clear_aggregation_interval(None::<AggregationInterval>);
+        return Ok(config.set_enable(false));
+    };
     let mut config = config
         .set_enable(true)
         .set_aggregation_interval(logs.aggregation_interval.value()?.as_str())

@@ -63,3 +63,22 @@ fn ranges_of_one_subnetwork_are_apart() {
         .collect();
     insta::assert_snapshot!(told.join("\n"));
 }
+
+/// `later` stands for what Google's API gets after this provider was built.
+#[test]
+fn a_change_keeps_what_the_resource_does_not_have() {
+    let found = serde_json::json!([
+        {"rangeName": "pods", "ipCidrRange": "10.1.64.0/18", "reservedInternalRange": "networkconnectivity/r", "later": 1},
+        {"rangeName": "jobs", "ipCidrRange": "10.2.0.0/20", "later": 2},
+    ]);
+    let range = |range: &str| Attr::Known(range.parse::<ipnet::Ipv4Net>().unwrap());
+    let ranges = [("jobs".to_owned(), range("10.3.0.0/20")), ("pods".to_owned(), range("10.1.64.0/18"))];
+    let planned = Subnetwork { secondary_ip_ranges: Attr::Known(ranges.into()), ..Subnetwork::default() };
+    let before: Vec<_> = serde_json::from_value(found.clone()).unwrap();
+    let written = serde_json::to_value(api::secondary(&planned, &before).unwrap()).unwrap();
+    assert_eq!(written, serde_json::json!([{"rangeName": "jobs", "ipCidrRange": "10.3.0.0/20"}, found[0]]));
+
+    let before = serde_json::from_value(serde_json::json!({"enable": true, "later": 3})).unwrap();
+    let written = api::log_config(&Attr::Null, Some(before)).unwrap();
+    assert_eq!(serde_json::to_value(written).unwrap(), serde_json::json!({"enable": false, "later": 3}));
+}

@@ -10,11 +10,11 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostic, Diagnostics, Path, async_trait};
+use tf_provider_rs::{Change, Diagnostic, Diagnostics, async_trait};
 use warren_managed::{Common as _, Object, Poll};
 
 use crate::error::{ApiError, Failure as _};
-use crate::gpu::left_out;
+use crate::gpu::no_longer_accepted;
 use crate::session::{RunPod, Session, Work};
 use api::Found;
 pub(crate) use model::Cluster;
@@ -30,14 +30,10 @@ impl Object for Cluster {
     async fn plan(_: &Session, change: &mut Change<Cluster>, _diagnostics: &mut Diagnostics) {
         let Some(prior) = &change.prior else { return };
         let planned = &change.planned;
-        let mut paths = Vec::new();
-        if left_out(&prior.data_center_id, &planned.data_center_ids) {
-            paths.push(Path::of("data_center_ids"));
-        }
-        if let (Some(have), Some(gpu)) = (prior.gpu.known(), planned.gpu.known()) {
-            paths.extend(gpu.choice.replaced(&have.choice));
-        }
-        change.requires_replace.extend(paths);
+        change.requires_replace.extend(no_longer_accepted(
+            (&prior.data_center_id, &planned.data_center_ids),
+            (prior.gpu.known().map(|gpu| &gpu.choice), planned.gpu.known().map(|gpu| &gpu.choice)),
+        ));
     }
 
     async fn find(&self, runpod: &RunPod) -> Result<Vec<String>, ApiError> {

@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use tf_provider_rs::Attr;
+use tf_provider_rs::{Attr, Path};
 
 use super::model::ClusterGpu;
 use super::*;

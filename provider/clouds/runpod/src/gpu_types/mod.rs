@@ -13,8 +13,9 @@ use warren_managed::retry;
 
 use crate::answer::Answer as _;
 use crate::error::ApiError;
+use crate::gpu::Cloud;
 use crate::session::{RunPod, Session};
-use model::{Cloud, GpuType, GpuTypes, Product};
+use model::{GpuType, GpuTypes, Product};
 
 const LIST: &str = "listGpuTypes";
 

@@ -3,6 +3,8 @@
 use tf_provider_rs::validators::between;
 use tf_provider_rs::{Attr, Choice, DataSource, Diagnostics, Object, Path, Value};
 
+use crate::gpu::Cloud;
+
 /// Lists the GPU types of RunPod's catalog with list prices and current stock, cheapest first. The result changes from
 /// one plan to the next, and it is not a reservation: a create can still fail for lack of capacity.
 #[derive(Clone, Debug, Default, PartialEq, DataSource)]
@@ -69,15 +71,6 @@ pub(crate) struct GpuType {
     /// IDs of the data centers with stock.
     #[attr(computed)]
     pub(crate) data_center_ids: Attr<Vec<String>>,
-}
-
-/// Where pods run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
-pub(crate) enum Cloud {
-    #[choice("SECURE")]
-    Secure,
-    #[choice("COMMUNITY")]
-    Community,
 }
 
 /// What the GPUs are rented for.

@@ -4,7 +4,7 @@ use tf_provider_rs::{Attr, Change, Diagnostics, Path};
 use warren_managed::sets;
 
 use super::model::{Pod, Status, WhenStopped};
-use crate::gpu::left_out;
+use crate::gpu::no_longer_accepted;
 
 /// Checks combinations of attributes, ignoring unknown values.
 pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
@@ -79,13 +79,10 @@ pub(super) fn default_disk(change: &mut Change<Pod>) {
 pub(super) fn replaced(change: &mut Change<Pod>, diagnostics: &mut Diagnostics) {
     let Some(prior) = &change.prior else { return };
     let planned = &change.planned;
-    let mut paths = Vec::new();
-    if left_out(&prior.data_center_id, &planned.data_center_ids) {
-        paths.push(Path::of("data_center_ids"));
-    }
-    if let (Some(have), Some(gpu)) = (prior.gpu.known(), planned.gpu.known()) {
-        paths.extend(gpu.choice.replaced(&have.choice));
-    }
+    let mut paths = no_longer_accepted(
+        (&prior.data_center_id, &planned.data_center_ids),
+        (prior.gpu.known().map(|gpu| &gpu.choice), planned.gpu.known().map(|gpu| &gpu.choice)),
+    );
     if prior.persistent_volume.is_null() != planned.persistent_volume.is_null() {
         paths.push(Path::of("persistent_volume"));
     }

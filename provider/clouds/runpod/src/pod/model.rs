@@ -11,7 +11,7 @@ use warren_managed::HasShared;
 use warren_managed::sets::Texts;
 
 use crate::common::{RunpodObject, filled};
-use crate::gpu::{GpuChoice, TextList, distinct};
+use crate::gpu::{Cloud, GpuChoice, TextList, distinct};
 use crate::marker;
 use crate::session::RunPod;
 
@@ -166,15 +166,6 @@ pub(crate) struct PersistentMount {
     /// Absolute mount path in the container, such as `/workspace`. Updated in place.
     #[attr(required, validate = mount_path)]
     pub(crate) path: Attr<String>,
-}
-
-/// Where pods run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
-pub(crate) enum Cloud {
-    #[choice("SECURE")]
-    Secure,
-    #[choice("COMMUNITY")]
-    Community,
 }
 
 /// The status of a pod.

@@ -5,10 +5,10 @@ use tf_provider_rs::model::{FromValue as _, Secret, ToValue as _};
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, Type, Value};
 use warren_managed::sets;
 
-use super::model::{Cloud, Cpu, Gpu, NetworkMount, PersistentMount, Status, WhenStopped};
+use super::model::{Cpu, Gpu, NetworkMount, PersistentMount, Status, WhenStopped};
 use super::*;
 use crate::common::RunpodObject;
-use crate::gpu::{GpuChoice, distinct};
+use crate::gpu::{Cloud, GpuChoice, distinct};
 
 fn gpu(id: &str) -> Gpu {
     Gpu { choice: GpuChoice { id: id.into(), count: 1.into(), ..GpuChoice::default() }, ..Gpu::default() }

@@ -271,6 +271,7 @@ pub(super) fn host(view: &View<'_>, item: &Item<'_>, what: &str, group_attribute
         public: flag(values, "associate_public_ip_address").or(address.then_some(true)),
         tags: Vec::new(),
         what: what.to_owned(),
+        machines: 1,
         config: None,
     }
 }

@@ -233,6 +233,7 @@ fn google_gateway(view: &mut View<'_>, item: &Item<'_>) {
         public: Some(public),
         tags: texts(values, "tags").into_iter().chain([account(values.text("service_account"))]).collect(),
         what: "WireGuard gateway".to_owned(),
+        machines: 1,
         config: None,
     };
     add(view, item, host);

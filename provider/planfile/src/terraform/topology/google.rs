@@ -403,6 +403,7 @@ fn instance(view: &mut View<'_>, item: &Item<'_>) {
         public: Some(!first.children("access_config").is_empty()),
         tags,
         what: "instance".to_owned(),
+        machines: 1,
         config: None,
     };
     view.topology.hosts.insert(host.head.key.clone(), host);

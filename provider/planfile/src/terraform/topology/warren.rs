@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use warren_cidr::{IpNet, SEPARATOR};
 use warren_model::topology::{AddressSpace, Change, Entry, Home, Host};
 
-pub(super) const READERS: &[(Role, Reader)] = &[("local.address_plan", address_plan), ("runpod.pod", pod)];
+pub(super) const READERS: &[(Role, Reader)] =
+    &[("local.address_plan", address_plan), ("runpod.cluster", cluster), ("runpod.pod", pod)];
 
 fn address_plan(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
@@ -65,14 +66,42 @@ fn asked(networks: Option<&Node>, path: &str) -> (Option<u64>, Option<u64>) {
 
 /// A rented pod. It is in none of the networks, and reaches them through the tunnel.
 fn pod(view: &mut View<'_>, item: &Item<'_>) {
-    let what = match item.resource.values.attribute("gpu") {
-        Attribute::Known(gpu) => match gpu.get("count").map(|count| &count.kind) {
-            Some(Kind::Number(count)) if count == "1" => "pod with 1 GPU".to_owned(),
-            Some(Kind::Number(count)) => format!("pod with {count} GPUs"),
-            _ => "pod with GPUs".to_owned(),
-        },
-        _ => "pod".to_owned(),
+    let gpus = gpus(item).map(|gpus| format!(" with {gpus}")).unwrap_or_default();
+    rented(view, item, format!("pod{gpus}"), 1);
+}
+
+/// Rented pods of one shape, which reach the networks like other pods.
+fn cluster(view: &mut View<'_>, item: &Item<'_>) {
+    let pods = match item.resource.values.attribute("pod_count") {
+        Attribute::Known(count) => whole(count),
+        _ => None,
     };
+    let gpus = gpus(item).map(|gpus| format!(" with {gpus} each")).unwrap_or_default();
+    let what = match pods {
+        Some(pods) => format!("cluster of {pods} pods{gpus}"),
+        None => format!("cluster of pods{gpus}"),
+    };
+    rented(view, item, what, pods.unwrap_or(1));
+}
+
+/// The number of GPUs of a pod; `None` if it has no GPU.
+fn gpus(item: &Item<'_>) -> Option<String> {
+    let Attribute::Known(gpu) = item.resource.values.attribute("gpu") else { return None };
+    Some(match gpu.get("count").and_then(whole) {
+        Some(1) => "1 GPU".to_owned(),
+        Some(count) => format!("{count} GPUs"),
+        None => "GPUs".to_owned(),
+    })
+}
+
+fn whole(node: &Node) -> Option<u64> {
+    match &node.kind {
+        Kind::Number(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+fn rented(view: &mut View<'_>, item: &Item<'_>, what: String, machines: u64) {
     let host = Host {
         head: view.head(item, Home::Runpod),
         subnet: None,
@@ -80,6 +109,7 @@ fn pod(view: &mut View<'_>, item: &Item<'_>) {
         public: Some(false),
         tags: Vec::new(),
         what,
+        machines,
         config: None,
     };
     view.topology.hosts.insert(host.head.key.clone(), host);

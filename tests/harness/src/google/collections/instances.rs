@@ -146,17 +146,27 @@ fn attached(key: &Key, disk: &mut Body, place: usize, zone: &str) {
     }
 }
 
-/// A public address that is asked for must be reserved in the region, and used by nobody.
-fn reserved(world: &World, key: &Key, at: &str, wanted: &str, zone: &str) -> Result<(), Refusal> {
+/// A public address that is asked for must be reserved in the region, have the tier of the access configuration, and be used by
+/// nobody. The message about the tier is that of doitintl/kubeip issue 155.
+fn reserved(world: &World, key: &Key, at: &str, config: &Value, zone: &str) -> Result<(), Refusal> {
+    let Some(wanted) = config["natIP"].as_str() else { return Ok(()) };
     let mut own = world.of("addresses").filter(|(address, body)| {
         address.project == key.project
             && text(body, "address") == wanted
             && address.region().is_some_and(|region| zone.starts_with(region))
     });
-    let Some((address, _)) = own.next() else {
+    let Some((address, body)) = own.next() else {
         let why = "The specified external IP address was not found in the region.";
         return Err(Refusal::invalid(&format!("{at}.accessConfigs[0].natIP"), wanted, why));
     };
+    let (tier, used) = (text(body, "networkTier"), config["networkTier"].as_str().unwrap_or("PREMIUM"));
+    if tier != used {
+        let message = format!(
+            "External IP address: {wanted} has a different network tier {tier} from the network tier in instance access \
+             config {used}."
+        );
+        return Err(Refusal::bad("invalid", message));
+    }
     match addresses::users(world, address).first() {
         Some(user) => Err(Refusal::in_use("address", &address.path(), &user.path())),
         None => Ok(()),
@@ -195,9 +205,7 @@ fn interface(world: &mut World, key: &Key, nic: &mut Body, place: usize, zone: &
     default(nic, "stackType", "IPV4_ONLY");
     let serial = world.next();
     for config in nic.get("accessConfigs").and_then(Value::as_array).into_iter().flatten() {
-        if let Some(wanted) = config["natIP"].as_str() {
-            reserved(world, key, &at, wanted, zone)?;
-        }
+        reserved(world, key, &at, config, zone)?;
     }
     for config in nic.get_mut("accessConfigs").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(config) = config.as_object_mut() else { continue };

@@ -1,7 +1,12 @@
 //! Tries the kill points of an example, all or a sample.
 
+pub(crate) mod page;
+mod record;
+
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use warren_acceptance::{
     AllStage, AwsStage, Emulated, GoogleStage, KillCalls, KillReport, Moment, RunPodStage, Stage, kill_points,
 };
@@ -10,8 +15,8 @@ use warren_harness::{GoogleConfig, ProxyConfig, RunPodConfig};
 use crate::build;
 
 /// An example that runs on emulated clouds.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Example {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Example {
     /// On the emulated AWS
     AwsHubSpoke,
     /// On the emulated AWS: keys and gateways
@@ -30,7 +35,7 @@ pub(crate) enum Example {
 
 /// The run that a kill interrupts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Run {
+enum Run {
     /// An apply onto nothing
     Apply,
     /// A destroy of everything
@@ -46,9 +51,40 @@ impl From<Run> for Moment {
     }
 }
 
+/// The arguments of `cargo xtask kill`.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Example to apply and destroy
+    #[arg(long, value_enum, default_value = "aws-hub-spoke")]
+    example: Example,
+    /// Try only every n-th kill point
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+    /// Number of the first API call to try
+    #[arg(long, default_value_t = 1)]
+    first: usize,
+    /// Try only the calls of an apply, or of a destroy
+    #[arg(long, value_enum)]
+    only: Option<Run>,
+    /// Number of kill points that are tried at a time, each with emulators of its own
+    #[arg(long, default_value_t = 3)]
+    jobs: usize,
+    /// Start no new kill point after this time
+    #[arg(long, value_name = "MINUTES")]
+    limit: Option<u64>,
+    /// Record the result in docs/kill-points, and write docs/kill-points.md again
+    #[arg(long)]
+    record: bool,
+}
+
 /// Kills the provider at these calls of an example, and prints the result of each.
-pub(crate) fn run(example: Example, at: KillCalls) -> Result<()> {
-    build::products()?;
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { example, every, first, only, jobs, limit, record } = *arguments;
+    if std::env::var_os("WARREN_BUILD_FOLDER").is_none() {
+        build::products()?;
+    }
+    let limit = limit.map(|minutes| Duration::from_secs(60 * minutes));
+    let at = KillCalls { every, first, only: only.map(Into::into), jobs, limit };
     let aws = |example| move || AwsStage::example(example, ProxyConfig::default());
     let google = |example| move || GoogleStage::example(example, GoogleConfig::default());
     let runpod = |example| move || RunPodStage::example(example, RunPodConfig::default());
@@ -65,7 +101,18 @@ pub(crate) fn run(example: Example, at: KillCalls) -> Result<()> {
     }?;
     ensure!(report.survived > 0, "no kill point was reached");
     println!("{report}");
+    if record {
+        record::keep(example, &report)?;
+        page::draw()?;
+    }
     Ok(())
+}
+
+impl Example {
+    /// The name of its folder.
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
 }
 
 fn tried<C: Emulated + Send>(
