@@ -1,11 +1,12 @@
 //! Compares everything that was read and reports findings.
 
-use crate::finding::defect;
+use crate::finding::{Subnets, defect};
 use crate::plans::{self, cloud_findings, cloud_rule};
 use crate::table::Table;
 use crate::{Finding, Report, Rule, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
+use warren_cidr::Cloud;
 use warren_model::{Block, Model, NetworkRef, ReservationKind};
 use warren_planfile::Input;
 
@@ -39,6 +40,7 @@ pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>) -> Re
     findings.extend(model.defects.iter().map(|found| defect(&found.owner, &found.site, &found.error)));
     findings.extend(clouds(&model));
     findings.extend(peerings(&model));
+    findings.extend(site_routes(&model));
     let table = Table::new(&model);
     findings.extend(table.outside());
     findings.sort();
@@ -46,13 +48,20 @@ pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>) -> Re
     let (overlaps, more) = table.overlaps(limit);
     findings.extend(overlaps);
     let ranges = table.len();
-    Report::new(findings, unlisted + more, limit, inputs.len(), ranges, notes(&model, &fabrics))
+    let subnets = Subnets::new(&model.attachments);
+    let notes = notes(&model, &fabrics, &subnets);
+    Report { subnets, ..Report::new(findings, unlisted + more, limit, inputs.len(), ranges, notes) }
 }
 
-fn notes(model: &Model, fabrics: &BTreeSet<String>) -> Vec<String> {
-    let mut notes = Vec::new();
+fn notes(model: &Model, fabrics: &BTreeSet<String>, subnets: &Subnets) -> Vec<String> {
+    let mut notes: Vec<String> = subnets.note().into_iter().collect();
     let ranges =
         |count: usize| if count == 1 { "1 range is".to_owned() } else { format!("{count} ranges are") };
+    for file in &model.partial {
+        notes.push(format!(
+            "{file} is not a complete plan: it ended with an error, or was limited to some resources; the others were read from the state before it"
+        ));
+    }
     if model.unknown > 0 {
         notes.push(format!("{} known only after apply and not checked", ranges(model.unknown)));
     }
@@ -86,7 +95,7 @@ fn clouds(model: &Model) -> Vec<Finding> {
         }));
     };
     let mut primary: BTreeMap<&str, &Block> = BTreeMap::new();
-    for network in &model.networks {
+    for network in model.networks.iter().filter(|network| !network.external) {
         for block in &network.blocks {
             push(cloud_findings(network.cloud, &block.net, false), &network.name, &network.owner, block);
         }
@@ -147,7 +156,8 @@ fn peerings(model: &Model) -> Vec<Finding> {
         }
         let nets =
             |side: &[(&str, &str, &Block)]| side.iter().map(|(_, _, block)| block.net).collect::<Vec<_>>();
-        for rule in peering.cloud.check_peering(&nets(left), &nets(right)) {
+        let cloud = peering.cloud.unwrap_or(Cloud::Overlay);
+        for rule in cloud.check_peering(&nets(left), &nets(right)) {
             let mut sides = vec![Side {
                 name: peering.name.clone(),
                 owner: peering.owner.clone(),
@@ -166,6 +176,33 @@ fn peerings(model: &Model) -> Vec<Finding> {
                 message: format!("{} peers overlapping networks: {}", peering.name, rule.message),
                 detail: String::new(),
                 hint: Some("move one of the networks; peerings do not translate addresses".to_owned()),
+            });
+        }
+    }
+    found
+}
+
+/// Static routes to sites behind VPNs that lead into the range of a network. A broader route is normal: inside the network, its
+/// own range is more specific.
+fn site_routes(model: &Model) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for route in &model.site_routes {
+        let blocks = model.networks.iter().flat_map(|network| {
+            network.blocks.iter().map(move |block| (network.name.as_str(), network.owner.as_str(), block))
+        });
+        for (name, owner, block) in blocks.filter(|(_, _, block)| block.net.contains(&route.block.net)) {
+            found.push(Finding {
+                severity: Severity::Error,
+                rule: Rule::SiteRoute,
+                sides: vec![side(&route.name, &route.owner, &route.block), side(name, owner, block)],
+                message: format!(
+                    "{} sends {} to a site behind a VPN, but {name} uses {}",
+                    route.name, route.block.net, block.net
+                ),
+                detail:
+                    "the network never sends these addresses to the site, and other networks send them there"
+                        .to_owned(),
+                hint: Some("move the network, or use addresses of the site that no network has".to_owned()),
             });
         }
     }

@@ -2,8 +2,9 @@
 
 use crate::Rule;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use warren_cidr::{CidrError, IpNet};
-use warren_model::Site;
+use warren_model::{Attachment, How, Site};
 
 /// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -46,6 +47,58 @@ pub struct Finding {
     pub hint: Option<String>,
 }
 
+/// How many subnets were attached to a network, and which were not.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Subnets {
+    /// Number of subnets in Terraform plans and states.
+    pub total: usize,
+    /// Number of those whose network was found.
+    pub attached: usize,
+    /// Subnets whose network was inferred, because neither an ID nor a reference in the file names it.
+    pub inferred: Vec<Attachment>,
+    /// Subnets whose network was not found. They are not compared with networks of the same owner.
+    pub unattached: Vec<Attachment>,
+}
+
+impl Subnets {
+    pub(crate) fn new(attachments: &[Attachment]) -> Self {
+        // A plan and the state of the same run contain a subnet twice.
+        let mut best: BTreeMap<(&str, &str), &Attachment> = BTreeMap::new();
+        for attachment in attachments {
+            let slot = best.entry((&attachment.file, &attachment.subnet)).or_insert(attachment);
+            if slot.how.is_none() {
+                *slot = attachment;
+            }
+        }
+        let listed = |wanted: fn(&Attachment) -> bool| {
+            best.values().copied().filter(|it| wanted(it)).cloned().collect::<Vec<_>>()
+        };
+        let unattached = listed(|it| it.how.is_none());
+        Self {
+            total: best.len(),
+            attached: best.len() - unattached.len(),
+            inferred: listed(|it| it.how.is_some_and(|how| !matches!(how, How::Id | How::Reference))),
+            unattached,
+        }
+    }
+
+    /// One sentence about the subnets without a network, if any.
+    pub(crate) fn note(&self) -> Option<String> {
+        const NAMED: usize = 5;
+        let names = self.unattached.iter().map(|it| it.subnet.as_str()).take(NAMED).collect::<Vec<_>>();
+        let more = self.unattached.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} of {} subnets attached to a network; the plan does not show the network of {}{more}",
+                self.attached,
+                self.total,
+                names.join(", "),
+            )
+        })
+    }
+}
+
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -61,6 +114,8 @@ pub struct Report {
     pub files: usize,
     /// Number of ranges that were compared.
     pub ranges: usize,
+    /// The subnets, and whether their networks were found.
+    pub subnets: Subnets,
     /// The findings, in a fixed order.
     pub findings: Vec<Finding>,
     /// Notes for the reader, such as the number of ranges known only after apply.
@@ -82,7 +137,17 @@ impl Report {
         let (errors, warnings) = (count(Severity::Error) + unlisted, count(Severity::Warning));
         findings.truncate(limit);
         let omitted = errors + warnings - findings.len();
-        Self { version: 1, errors, warnings, omitted, files, ranges, findings, notes }
+        Self {
+            version: 1,
+            errors,
+            warnings,
+            omitted,
+            files,
+            ranges,
+            subnets: Subnets::default(),
+            findings,
+            notes,
+        }
     }
 
     /// One sentence about the findings that are not listed, if any.

@@ -12,9 +12,9 @@ mod sarif;
 mod table;
 
 pub use check::check;
-pub use finding::{Finding, Report, Severity, Side};
+pub use finding::{Finding, Report, Severity, Side, Subnets};
 pub use human::{clean, human};
-pub use plans::solve_file;
+pub use plans::{Wish, solve_file};
 pub use policy::hold;
 pub use rule::Rule;
 pub use sarif::sarif;

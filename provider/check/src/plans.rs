@@ -5,17 +5,29 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use warren_cidr::{
     Assignment, Bound, Cloud, Infeasible, IpNet, Plan, Problem, SubnetRequest, Want, messages, solve,
+    solve_renumbering, solve_until,
 };
 use warren_model::{Block, Excluded, Model, Reservation, ReservationKind, Site};
 use warren_planfile::AddressPlan;
 
-/// Solves one address plan, keeping the ranges of `previous` where possible.
+/// How an address plan is solved.
+#[derive(Clone, Copy)]
+pub struct Wish<'a> {
+    /// Ranges of an earlier plan, which are kept where possible.
+    pub previous: &'a Assignment,
+    /// Whether as few of them as possible may move if nothing fits otherwise.
+    pub renumber: bool,
+    /// Whether the time is up, if there is a time limit.
+    pub late: Option<&'a dyn Fn() -> bool>,
+}
+
+/// Solves one address plan.
 ///
 /// # Errors
 /// A report with the reasons; up to `limit` findings are listed.
 pub fn solve_file(
     plan: &AddressPlan,
-    previous: &Assignment,
+    wish: &Wish<'_>,
     limit: Option<NonZeroUsize>,
 ) -> Result<Plan, Box<Report>> {
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
@@ -25,9 +37,19 @@ pub fn solve_file(
         .map(|defect| crate::finding::defect(&defect.owner, &defect.site, &defect.error))
         .collect();
     let mut request = plan.request.clone();
-    request.previous = previous.clone();
+    request.previous = wish.previous.clone();
     let mut unlisted = 0;
-    match solve(&request, Bound { problems: limit, ..Bound::default() }) {
+    let mut bound = Bound { problems: limit, ..Bound::default() };
+    // With a time limit, the number of attempts has none.
+    if wish.late.is_some() {
+        bound.steps = u64::MAX;
+    }
+    let late = wish.late.unwrap_or(&|| false);
+    let solved = match wish.renumber {
+        true => solve_renumbering(&request, bound, late),
+        false => solve_until(&request, bound, late),
+    };
+    match solved {
         Ok(solved) if found.is_empty() => return Ok(solved),
         Ok(_) => {}
         Err(infeasible) => {
@@ -148,7 +170,16 @@ fn tell(plan: &AddressPlan, infeasible: &Infeasible) -> Told {
                 found
             })
             .collect(),
-        Infeasible::NoRoom(_) => one(infeasible, Rule::Infeasible),
+        Infeasible::NoRoom(story) => {
+            let mut found = one(infeasible, Rule::Infeasible);
+            for finding in found.iter_mut().filter(|_| story.fits_renumbered) {
+                let other =
+                    "move as few ranges of the earlier plan as possible with `warren plan --allow-renumber`";
+                let own = finding.hint.take().map(|hint| format!("{hint}; or "));
+                finding.hint = Some(format!("{}{other}", own.unwrap_or_default()));
+            }
+            found
+        }
         Infeasible::BoundHit(_) => one(infeasible, Rule::Undecided),
     };
     Told { findings, unlisted }

@@ -43,7 +43,7 @@ rules! {
     BeyondReservation "beyond-reservation" "A network is larger than the range that its owner reserved for it."
         "The network contains a range that the address plan reserves for something smaller. Shrink the network, or enlarge the entry of the address plan.";
     Reserved "reserved" "A network uses a reserved range."
-        "Address plans list ranges that no network may use under `reserved`, such as on-premises networks or Docker's default bridge. Choose another range.";
+        "Address plans list ranges that no network may use under `reserved`, such as on-premises networks or Docker's default bridge. The ranges of Kubernetes services (Amazon EKS) and of AWS Client VPN clients count as reserved, too. Choose another range.";
     HostBits "host-bits" "A range has bits set after its prefix length."
         "10.0.1.5/16 is an address in a network, not a network, and clouds reject it. The hint names the network; the check continues with that range.";
     BadCidr "bad-cidr" "A value is not a range in CIDR notation."
@@ -58,6 +58,8 @@ rules! {
         "AWS restricts the ranges that can be added to a VPC, depending on the private block that contains its primary range. Choose another secondary range.";
     Peering "peering" "Two peered networks overlap."
         "The cloud rejects a peering of networks if any of their ranges overlap. Move one of the networks.";
+    SiteRoute "site-route" "A static route to a site behind a VPN leads into the range of a network."
+        "Inside a VPC, its own range is more specific than any route, so its hosts never reach the site at these addresses, and networks behind the same transit gateway do not reach the VPC. Move the network, or translate the addresses of the site.";
     Infeasible "infeasible" "The networks of an address plan do not fit into their pools."
         "The message lists the smallest set of networks and reserved ranges that do not fit together. Enlarge the pool, shrink one of the networks, or move one to another pool.";
     Undecided "undecided" "The search for an address plan stopped without a result."

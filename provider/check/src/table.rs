@@ -23,6 +23,8 @@ struct Facts<'a> {
     /// Whether the conflicts inside its own file are already reported.
     refused: bool,
     live: bool,
+    /// Whether it is managed elsewhere, by an owner that the file does not name.
+    external: bool,
     /// The network it is a subnet of.
     subnet: Option<&'a str>,
 }
@@ -32,7 +34,10 @@ impl<'a> Table<'a> {
         let mut rows = Vec::new();
         for network in &model.networks {
             let of = Object { name: &network.name, owner: &network.owner, id: &network.id };
-            rows.extend(network.blocks.iter().map(|block| of.row(block, RangeKind::Occupy, Parent::Top)));
+            rows.extend(network.blocks.iter().map(|block| {
+                let (range, facts) = of.row(block, RangeKind::Occupy, Parent::Top);
+                (range, Facts { external: network.external, ..facts })
+            }));
         }
         for subnet in &model.subnets {
             let parent = match &subnet.network {
@@ -117,8 +122,13 @@ impl<'a> Table<'a> {
         found
     }
 
-    /// Whether the solver has already reported the pair.
+    /// Whether the solver has already reported the pair, or it cannot be judged: a network that a data source read may be inside
+    /// the reservation of its own owner.
     fn told(&self, left: usize, right: usize) -> bool {
+        let reserves = |index: usize| self.ranges[index].label.kind == RangeKind::Reserve;
+        if self.facts[left].external && reserves(right) || self.facts[right].external && reserves(left) {
+            return true;
+        }
         let same = self.facts[left].site.file == self.facts[right].site.file;
         let (one, other) = (self.facts[left].refused, self.facts[right].refused);
         let entry = |index: usize| self.ranges[index].label.kind != RangeKind::Occupy;
@@ -267,7 +277,7 @@ impl Object<'_> {
             id: self.id.to_owned(),
             parent,
         };
-        let facts = Facts { site: &block.site, refused: false, live: false, subnet: None };
+        let facts = Facts { site: &block.site, refused: false, live: false, external: false, subnet: None };
         (Range { net: block.net, label }, facts)
     }
 }

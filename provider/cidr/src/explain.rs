@@ -49,7 +49,8 @@ pub fn messages(infeasible: &Infeasible) -> Vec<Message> {
         Infeasible::BoundHit(hit) => vec![Message {
             path: String::new(),
             summary: format!(
-                "The search for an address plan stopped after {} attempts without a result",
+                "The search for an address plan {} after {} attempts without a result",
+                if hit.timed_out { "reached its time limit" } else { "stopped" },
                 hit.tried
             ),
             detail: format!(

@@ -2,7 +2,8 @@
 
 use crate::bits::{Spans, join, minus};
 use crate::buddy::buddy;
-use crate::search::{Found, search};
+use crate::greedy::greedy;
+use crate::search::{Budget, Found, search};
 
 /// A demand for a block: its order (binary logarithm of the size) and the index of its space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,14 +33,14 @@ pub(crate) fn place(
     regions: &[Spans<u128>],
     fixed: &[(u128, u128)],
     demands: &[Demand],
-    steps: u64,
+    budget: Budget<'_>,
 ) -> Result<Vec<u128>, Stuck> {
     let taken = join(fixed);
     let mut starts = vec![0; demands.len()];
     for component in components(regions, demands) {
         let chosen: Vec<Demand> = component.demands.iter().map(|&index| demands[index]).collect();
         let mut tried = 0;
-        match fit(regions, &taken, &chosen, steps, &mut tried) {
+        match fit(regions, &taken, &chosen, budget, &mut tried) {
             Found::Placed(found) => {
                 component.demands.iter().zip(found).for_each(|(&index, start)| starts[index] = start);
             }
@@ -55,7 +56,7 @@ pub(crate) fn fit(
     regions: &[Spans<u128>],
     taken: &[(u128, u128)],
     demands: &[Demand],
-    steps: u64,
+    budget: Budget<'_>,
     tried: &mut u64,
 ) -> Found {
     let mut used: Vec<usize> = demands.iter().map(|demand| demand.region).collect();
@@ -79,7 +80,10 @@ pub(crate) fn fit(
         .iter()
         .map(|demand| (demand.order, used.binary_search(&demand.region).unwrap_or_default()))
         .collect();
-    search(&free, &local, steps, tried)
+    match search(&free, &local, budget, tried) {
+        Found::Unknown => greedy(&free, &local, tried).map_or(Found::Unknown, Found::Placed),
+        found => found,
+    }
 }
 
 /// Indices of the demands, largest first, otherwise in their order.

@@ -14,11 +14,13 @@ mod bits;
 mod buddy;
 mod conflict;
 mod explain;
+mod greedy;
 mod level;
 mod minimal;
 mod order;
 mod parse;
 mod plan;
+mod renumber;
 mod request;
 mod rules;
 mod search;
@@ -39,8 +41,9 @@ pub use plan::{
     Assignment, BoundHit, Element, ElementKind, Infeasible, NoRoom, Plan, Problem, RenumberReason,
     Renumbering, Warning,
 };
+pub use renumber::solve_renumbering;
 pub use request::{Family, Growth, GrowthError, NetworkRequest, Request, SEPARATOR, SubnetRequest, Want};
 pub use rules::{Cloud, Finding, PrefixRange, Rule, Severity, UnknownCloud};
-pub use solve::{Bound, solve};
+pub use solve::{Bound, solve, solve_until};
 pub use space::{contains, free_blocks, merge, nearest_free, next, subtract};
 pub use sweep::{OverlapPairs, Overlaps, overlaps};

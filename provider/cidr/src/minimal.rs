@@ -2,7 +2,7 @@
 
 use crate::bits::{Spans, join};
 use crate::level::{Demand, falling, fit};
-use crate::search::Found;
+use crate::search::{Budget, Found};
 
 /// An unsatisfiable set: indices into the fixed blocks and the demands given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,9 +31,9 @@ pub(crate) fn shrink(
     regions: &[Spans<u128>],
     fixed: &[(u128, u128)],
     demands: &[Demand],
-    steps: u64,
+    budget: Budget<'_>,
 ) -> Core {
-    let mut test = Test { regions, fixed, demands, steps, work: 0, unsure: false };
+    let mut test = Test { regions, fixed, demands, budget, work: 0, unsure: false };
     let one_space = demands.windows(2).all(|pair| pair[0].region == pair[1].region);
     let mut members = if one_space { test.one_space() } else { test.several_spaces() };
     let minimal = test.work <= WORK && !test.unsure;
@@ -61,7 +61,7 @@ struct Test<'a> {
     regions: &'a [Spans<u128>],
     fixed: &'a [(u128, u128)],
     demands: &'a [Demand],
-    steps: u64,
+    budget: Budget<'a>,
     work: u64,
     /// Whether a search hit its bound, so that the set may be larger than necessary.
     unsure: bool,
@@ -83,7 +83,7 @@ impl Test<'_> {
             return false;
         }
         let mut tried = 0;
-        let found = fit(self.regions, &join(&taken), &chosen, self.steps, &mut tried);
+        let found = fit(self.regions, &join(&taken), &chosen, self.budget, &mut tried);
         self.work += tried;
         self.unsure |= found == Found::Unknown;
         found == Found::Nothing

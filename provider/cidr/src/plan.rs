@@ -66,6 +66,8 @@ pub enum RenumberReason {
     ParentMoved,
     /// It breaks a rule of the cloud.
     CloudRule(String),
+    /// It makes room for others.
+    MadeRoom,
 }
 
 /// The reason why there is no plan.
@@ -219,6 +221,8 @@ pub enum ElementKind {
 pub struct BoundHit {
     /// Number of partial plans examined.
     pub tried: u64,
+    /// Whether the time was up. Otherwise, the number of partial plans reached its limit.
+    pub timed_out: bool,
     /// The demands that compete, by path.
     pub paths: Vec<String>,
     /// The pools they compete for.

@@ -9,8 +9,20 @@
 use crate::bits::{Spans, Word};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of overlapping spaces that are searched.
-pub(crate) const MAX_REGIONS: usize = 64;
+/// Maximum number of overlapping spaces that are searched: the bits of [`Set`].
+pub(crate) const MAX_REGIONS: usize = 128;
+
+/// A set of spaces.
+type Set = u128;
+
+/// Limits of a search.
+#[derive(Clone, Copy)]
+pub(crate) struct Budget<'a> {
+    /// Maximum number of partial plans.
+    pub(crate) steps: u64,
+    /// Whether the time is up.
+    pub(crate) late: &'a dyn Fn() -> bool,
+}
 
 /// The result of the search.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,9 +35,14 @@ pub(crate) enum Found {
     Unknown,
 }
 
-/// Places `demands` (order, region) into the free spans of their regions, within `steps` partial plans; counts the
-/// steps taken in `tried`.
-pub(crate) fn search(regions: &[Spans<u128>], demands: &[(u8, usize)], steps: u64, tried: &mut u64) -> Found {
+/// Places `demands` (order, region) into the free spans of their regions, within the budget; counts the partial plans in
+/// `tried`.
+pub(crate) fn search(
+    regions: &[Spans<u128>],
+    demands: &[(u8, usize)],
+    budget: Budget<'_>,
+    tried: &mut u64,
+) -> Found {
     if regions.len() > MAX_REGIONS {
         return Found::Unknown;
     }
@@ -52,7 +69,7 @@ pub(crate) fn search(regions: &[Spans<u128>], demands: &[(u8, usize)], steps: u6
         sets,
         failed: BTreeSet::new(),
         picks: Vec::new(),
-        steps,
+        budget,
         tried,
         work: 0,
         hit: false,
@@ -78,7 +95,7 @@ type State = BTreeMap<usize, u128>;
 struct Node {
     order: u8,
     /// Regions that cover all of it.
-    full: u64,
+    full: Set,
     /// Types of the halves, smaller first; `None` if every part of it is covered alike.
     halves: Option<(usize, usize)>,
 }
@@ -88,7 +105,7 @@ struct Types<'a> {
     nodes: Vec<Node>,
     ids: BTreeMap<Node, usize>,
     /// Usable blocks in a type, by (type, order, set of regions).
-    counts: BTreeMap<(usize, u8, u64), u128>,
+    counts: BTreeMap<(usize, u8, Set), u128>,
 }
 
 impl Types<'_> {
@@ -105,7 +122,7 @@ impl Types<'_> {
     /// The type of the aligned block at `start`.
     fn build(&mut self, start: u128, order: u8) -> usize {
         let end = start | u128::low_mask(order);
-        let (mut full, mut any) = (0u64, 0u64);
+        let (mut full, mut any) = (0, 0);
         for (bit, spans) in self.regions.iter().enumerate() {
             let after = spans.partition_point(|&(_, last)| last < start);
             if let Some(&(low, high)) = spans.get(after).filter(|&&(low, _)| low <= end) {
@@ -143,7 +160,7 @@ impl Types<'_> {
     }
 
     /// How many aligned blocks of `order` inside the type one of the regions in `set` covers.
-    fn usable(&mut self, id: usize, order: u8, set: u64) -> u128 {
+    fn usable(&mut self, id: usize, order: u8, set: Set) -> u128 {
         let node = self.nodes[id].clone();
         if node.order < order {
             return 0;
@@ -178,11 +195,11 @@ struct Run<'a, 'b> {
     types: Types<'a>,
     levels: Vec<Level>,
     /// Groups of regions whose need is compared with what they have.
-    sets: Vec<u64>,
+    sets: Vec<Set>,
     failed: BTreeSet<(usize, Vec<(usize, u128)>)>,
     /// Level, region, type, count.
     picks: Vec<(usize, usize, usize, u128)>,
-    steps: u64,
+    budget: Budget<'b>,
     tried: &'b mut u64,
     work: u64,
     hit: bool,
@@ -193,7 +210,10 @@ impl Run<'_, '_> {
     fn step(&mut self, work: usize) -> bool {
         *self.tried += 1;
         self.work += work as u64;
-        self.hit |= *self.tried > self.steps || self.work > self.steps.saturating_mul(256);
+        let steps = self.budget.steps;
+        self.hit |= *self.tried > steps || self.work > steps.saturating_mul(256);
+        // Reading a clock costs more than a partial plan.
+        self.hit |= self.tried.is_multiple_of(64) && (self.budget.late)();
         !self.hit
     }
 
@@ -253,7 +273,7 @@ impl Run<'_, '_> {
             return self.level(at + 1, state.clone());
         };
         let order = level.order;
-        let mut wanted = 0u64;
+        let mut wanted: Set = 0;
         for &(region, _) in self.levels[at..].iter().flat_map(|level| &level.groups) {
             wanted |= 1 << region;
         }
@@ -353,18 +373,18 @@ fn roots(regions: &[Spans<u128>]) -> Vec<(u128, u8)> {
 }
 
 /// Which groups of regions to compare: all where there are few, else singles, pairs of neighbours and all together.
-fn sets(levels: &[Level], regions: usize) -> Vec<u64> {
+fn sets(levels: &[Level], regions: usize) -> Vec<Set> {
     let mut used: Vec<usize> =
         levels.iter().flat_map(|level| level.groups.iter().map(|&(region, _)| region)).collect();
     used.sort_unstable();
     used.dedup();
     if regions <= 6 {
-        let bits = |subset: u64| used.iter().enumerate().filter(move |&(at, _)| subset >> at & 1 == 1);
-        return (1..1u64 << used.len())
+        let bits = |subset: Set| used.iter().enumerate().filter(move |&(at, _)| subset >> at & 1 == 1);
+        return (1..1 << used.len())
             .map(|subset| bits(subset).fold(0, |set, (_, &r)| set | 1 << r))
             .collect();
     }
-    let mut sets: Vec<u64> = used.iter().map(|&region| 1 << region).collect();
+    let mut sets: Vec<Set> = used.iter().map(|&region| 1 << region).collect();
     sets.extend(used.windows(2).map(|pair| 1 << pair[0] | 1 << pair[1]));
     sets.push(used.iter().fold(0, |set, &region| set | 1 << region));
     sets

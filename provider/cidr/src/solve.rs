@@ -2,6 +2,7 @@
 
 use crate::bits::{Spans, minus, nets, range, span, union};
 use crate::level::{Stuck, place};
+use crate::search::Budget;
 use crate::siblings::{Level, Space, pool_blocks, pool_nets};
 use crate::tree::{Node, good_key, network};
 use crate::verdict::{Stage, no_room, refused};
@@ -37,6 +38,14 @@ impl Default for Bound {
 /// [`Infeasible::Refused`] with every contradiction of the request, [`Infeasible::NoRoom`] with the smallest set of
 /// demands that do not fit, [`Infeasible::BoundHit`] if overlapping pools made the search too long.
 pub fn solve(request: &Request, bound: Bound) -> Result<Plan, Infeasible> {
+    solve_until(request, bound, &|| false)
+}
+
+/// Like [`solve`], but also stops when `late` returns true. The result then depends on the speed of the machine.
+///
+/// # Errors
+/// Those of [`solve`].
+pub fn solve_until(request: &Request, bound: Bound, late: &dyn Fn() -> bool) -> Result<Plan, Infeasible> {
     let mut problems = Vec::new();
     let nodes = read(request, &mut problems);
     refused(request, &nodes, bound.problems, &mut problems);
@@ -45,7 +54,7 @@ pub fn solve(request: &Request, bound: Bound) -> Result<Plan, Infeasible> {
     }
     let mut planner = Planner {
         request,
-        bound,
+        budget: Budget { steps: bound.steps, late },
         special: Special::new(),
         ranges: Vec::with_capacity(nodes.len()),
         networks: Vec::with_capacity(nodes.len()),
@@ -133,7 +142,7 @@ impl Special {
 
 struct Planner<'a> {
     request: &'a Request,
-    bound: Bound,
+    budget: Budget<'a>,
     special: Special,
     /// The placed ranges. Maps are built from them at the end, which is faster than inserting one by one.
     ranges: Vec<Placed>,
@@ -212,7 +221,7 @@ impl Planner<'_> {
             }
             let rest: Vec<usize> = open.iter().copied().filter(|index| !soft.contains_key(index)).collect();
             let (regions, demands) = level.demands(&rest, calm);
-            match place(&regions, &fixed(soft), &demands, self.bound.steps) {
+            match place(&regions, &fixed(soft), &demands, self.budget) {
                 Ok(starts) => {
                     let new = rest.iter().zip(starts).map(|(&index, start)| {
                         let node = level.nodes[index];
@@ -230,11 +239,12 @@ impl Planner<'_> {
             return Err(match first {
                 Some(Stuck::Unknown(component, tried)) => Infeasible::BoundHit(BoundHit {
                     tried,
+                    timed_out: (self.budget.late)(),
                     paths: component.demands.iter().map(|&at| level.nodes[open[at]].path.clone()).collect(),
                     pools: stage.pools(component.demands.iter().map(|&at| level.nodes[open[at]])),
                 }),
                 Some(Stuck::Nothing(component)) => {
-                    no_room(level, stage, &places, &open, &component, self.bound.steps)
+                    no_room(level, stage, &places, &open, &component, self.budget)
                 }
                 None => Infeasible::Refused(Vec::new()),
             });

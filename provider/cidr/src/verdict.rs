@@ -3,7 +3,7 @@
 use crate::bits::{Spans, blocks, join, minus, range, span};
 use crate::level::{Component, Demand, fit, place};
 use crate::minimal::shrink;
-use crate::search::Found;
+use crate::search::{Budget, Found};
 use crate::siblings::{Level, pool_blocks};
 use crate::tree::Node;
 use crate::{
@@ -158,7 +158,7 @@ pub(crate) fn no_room(
     places: &[Option<IpNet>],
     open: &[usize],
     component: &Component,
-    steps: u64,
+    budget: Budget<'_>,
 ) -> Infeasible {
     let (regions, demands) = level.demands(open, false);
     let space: Spans<u128> =
@@ -180,7 +180,7 @@ pub(crate) fn no_room(
     let spans: Vec<(u128, u128)> = fixed.iter().map(|(_, net)| span(net)).collect();
     let nodes: Vec<&Node> = component.demands.iter().map(|&at| level.nodes[open[at]]).collect();
     let wanted: Vec<Demand> = component.demands.iter().map(|&at| demands[at]).collect();
-    let core = shrink(&regions, &spans, &wanted, steps);
+    let core = shrink(&regions, &spans, &wanted, budget);
 
     let mut elements: Vec<Element> = core.fixed.iter().map(|&at| fixed[at].0.clone()).collect();
     elements.extend(core.demands.iter().map(|&at| Element {
@@ -212,9 +212,9 @@ pub(crate) fn no_room(
         let all: Vec<usize> =
             (0..level.nodes.len()).filter(|&index| level.nodes[index].pinned.is_none()).collect();
         let (regions, demands) = level.demands(&all, false);
-        place(&regions, &unheld, &demands, steps).is_ok()
+        place(&regions, &unheld, &demands, budget).is_ok()
     };
-    let story = Story { regions: &regions, spans: &spans, wanted: &wanted, nodes: &nodes, steps };
+    let story = Story { regions: &regions, spans: &spans, wanted: &wanted, nodes: &nodes, budget };
     let hint = story.smaller(&core.demands).unwrap_or_else(|| {
         if fits_renumbered {
             return "renumber some networks of the earlier plan; everything fits without it".to_owned();
@@ -257,7 +257,7 @@ struct Story<'a> {
     spans: &'a [(u128, u128)],
     wanted: &'a [Demand],
     nodes: &'a [&'a Node],
-    steps: u64,
+    budget: Budget<'a>,
 }
 
 impl Story<'_> {
@@ -282,7 +282,8 @@ impl Story<'_> {
                 let mut changed = self.wanted.to_vec();
                 changed[at].order = order;
                 let mut tried = 0;
-                if let Found::Placed(_) = fit(self.regions, &taken, &changed, self.steps / 16, &mut tried) {
+                let budget = Budget { steps: self.budget.steps / 16, ..self.budget };
+                if let Found::Placed(_) = fit(self.regions, &taken, &changed, budget, &mut tried) {
                     let node = self.nodes[at];
                     return Some(format!(
                         "change {} from a /{} to a /{}, and everything fits",

@@ -67,9 +67,10 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = CHECK_AFTER)]
 pub(crate) struct Check {
-    /// Address plans (.yaml, .yml, .json, .toml) and output of `terraform show -json`; `-` reads standard input.
+    /// Address plans (.yaml, .yml, .json, .toml), output of `terraform show -json`, saved plans and state files; `-` reads
+    /// standard input.
     ///
-    /// All files are checked together, as one fabric.
+    /// A saved plan is read with `terraform show -json`, so `terraform` or `tofu` must be on `PATH`. All files are checked together, as one fabric.
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<String>,
     /// Set the owner of a file. Repeat for each file.
@@ -112,6 +113,9 @@ const PLAN_AFTER: &str = "Examples:
   warren plan network.yaml --format json -o before.json
   warren plan network.yaml --previous before.json
 
+  # Move as few of them as possible to make room
+  warren plan network.yaml --previous before.json --allow-renumber
+
 Exit codes:
   0  the ranges were computed
   1  the address plan contradicts itself or does not fit
@@ -129,6 +133,14 @@ pub(crate) struct Plan {
     /// Output of an earlier `warren plan --format json`. Its ranges are kept where possible.
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<String>,
+    /// Move as few ranges of the earlier plan as possible if the new networks do not fit otherwise.
+    #[arg(long, requires = "previous")]
+    pub(crate) allow_renumber: bool,
+    /// Maximum duration of the search in seconds, instead of a maximum number of attempts.
+    ///
+    /// Without this option, the result does not depend on the speed of the machine.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) time_limit: Option<u32>,
     /// Write the output to a file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<String>,

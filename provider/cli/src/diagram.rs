@@ -27,7 +27,7 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Diagram {
-    /// Terraform plan or state, as printed by `terraform show -json`; `-` reads standard input.
+    /// Terraform plan or state, as printed by `terraform show -json`, or a saved plan or state file; `-` reads standard input.
     #[arg(value_name = "FILE")]
     input: String,
     /// Format of the output.

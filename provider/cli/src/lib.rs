@@ -3,6 +3,7 @@
 mod args;
 mod diagram;
 mod policy;
+mod saved_plan;
 
 use args::{Args, Check, Command, Format, Plan, PlanFormat};
 use clap::Parser;
@@ -11,6 +12,8 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use warren_check::Wish;
 use warren_cidr::{Assignment, parse_cidr};
 use warren_model::Model;
 use warren_planfile::{Input, InputError, Source, read, read_claims};
@@ -144,7 +147,12 @@ fn run_plan(plan: &Plan, streams: &mut Streams<'_>) -> Outcome {
         )]);
     };
     let limit = NonZeroUsize::new(args::MAX_FINDINGS);
-    let solved = match warren_check::solve_file(&address_plan, &previous, limit) {
+    let start = Instant::now();
+    let time = plan.time_limit.map(|seconds| Duration::from_secs(seconds.into()));
+    let late = || time.is_some_and(|time| start.elapsed() >= time);
+    let wish =
+        Wish { previous: &previous, renumber: plan.allow_renumber, late: time.is_some().then_some(&late) };
+    let solved = match warren_check::solve_file(&address_plan, &wish, limit) {
         Ok(solved) => solved,
         Err(report) => {
             let text = match plan.format {
@@ -219,13 +227,10 @@ fn text_of(file: &str, stdin: &mut dyn Read) -> Result<String, String> {
     } else {
         bytes = std::fs::read(file).map_err(|error| unreadable(file, &error))?;
     }
-    // A saved plan is a zip archive.
-    if bytes.starts_with(b"PK\x03\x04") {
-        return Err(format!(
-            "{file}: this is a saved plan, not JSON; convert it with `terraform show -json {file} > plan.json`"
-        ));
+    if file != "-" && warren_planfile::is_saved_plan(&bytes) {
+        bytes = saved_plan::show(file, bytes)?;
     }
-    String::from_utf8(bytes).map_err(|error| format!("{file}: the file is not UTF-8 text: {error}"))
+    warren_planfile::decode(file, bytes).map_err(|error| error.to_string())
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> String {

@@ -523,3 +523,30 @@ proptest! {
         prop_assert!(code <= UNUSABLE);
     }
 }
+
+/// The new network needs a block that ranges of the earlier plan cut up: with `--allow-renumber`, one of them moves.
+#[test]
+fn as_few_ranges_as_possible_move() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let plan = file(
+        "plan.yaml",
+        "pools: { p: [10.0.0.0/24] }\nnetworks:\n  a: { pool: p, prefix: 26 }\n  b: { pool: p, prefix: 26 }\n  new: { pool: p, prefix: 25 }\n",
+    );
+    let before = file("before.json", r#"{"networks": {"a": "10.0.0.0/26", "b": "10.0.0.128/26"}}"#);
+    let (code, out, _) = warren(&["plan", &plan, "--previous", &before]);
+    assert_eq!(code, FINDINGS, "{out}");
+    assert!(out.contains("warren plan --allow-renumber"), "{out}");
+    let (code, out, err) = warren(&["plan", &plan, "--previous", &before, "--allow-renumber"]);
+    assert_eq!((code, err.as_str()), (FINE, ""), "{out}");
+    assert_eq!(out.lines().filter(|line| line.starts_with("moved: ")).count(), 1, "{out}");
+    let (code, _, err) = warren(&["plan", &plan, "--allow-renumber"]);
+    assert_eq!(code, UNUSABLE);
+    assert!(err.contains("--previous"), "{err}");
+    let limited = warren(&["plan", &plan, "--previous", &before, "--allow-renumber", "--time-limit", "60"]);
+    assert_eq!(limited.1, out);
+}

@@ -7,6 +7,7 @@ use crate::index::Index;
 use crate::overlay;
 use crate::scene::{Block, BoxKind, LinkKind, Sample, Scene, Style};
 use crate::text::Ruler;
+use crate::unattached;
 use std::collections::{BTreeMap, BTreeSet};
 use warren_model::topology::{Change, Home, Topology};
 
@@ -86,6 +87,8 @@ fn head(cards: &Cards<'_>, scene: &mut Scene, all: &Topology, changes: bool) {
     let title = cards.label(&title, MARGIN, 42, scene.w.max(600) - 2 * MARGIN);
     let networks = all.networks.values().filter(|network| !network.head.external).count();
     let mut words = vec![count(networks, "network"), count(all.subnets.len(), "subnet")];
+    words.extend(unattached::words(all));
+    let kinds = words.len();
     let mut counts: BTreeMap<Change, usize> = BTreeMap::new();
     all.heads().for_each(|head| *counts.entry(head.change).or_default() += 1);
     if changes {
@@ -94,7 +97,7 @@ fn head(cards: &Cards<'_>, scene: &mut Scene, all: &Topology, changes: bool) {
                 words.push(format!("{} {number} to {}", change.sign(), change.word()));
             }
         }
-        if words.len() == 2 {
+        if words.len() == kinds {
             words.push("no changes".to_owned());
         }
     }

@@ -3,6 +3,7 @@
 use crate::index::Index;
 use crate::scene::{Block, BoxKind, Label, Rect, Style};
 use crate::text::Ruler;
+use crate::unattached::is_box;
 use ipnet::IpNet;
 use warren_model::topology::{Change, Destination, EndpointKind, Network, Subnet};
 
@@ -101,7 +102,9 @@ impl Cards<'_> {
     fn ranges(&self, network: &Network) -> String {
         let mut text = join(&network.ranges);
         if text.is_empty() {
-            text = if network.head.external {
+            text = if is_box(network) {
+                "the plan does not show it".to_owned()
+            } else if network.head.external {
                 "managed elsewhere".to_owned()
             } else if network.complete {
                 "ranges in its subnets".to_owned()

@@ -20,6 +20,7 @@ mod space;
 mod svg;
 mod text;
 pub mod theme;
+mod unattached;
 
 use warren_model::topology::{Change, Plan, Topology, compare};
 
@@ -43,7 +44,7 @@ pub struct Options {
 /// The network as it is after the apply, with the changes if requested.
 fn drawn(plan: &Plan, options: &Options) -> Topology {
     if options.diff && plan.changes {
-        return compare(plan);
+        return unattached::gather(compare(plan));
     }
     let mut after = plan.after.clone();
     after.heads_mut().for_each(|head| head.change = Change::Keep);
@@ -52,7 +53,7 @@ fn drawn(plan: &Plan, options: &Options) -> Topology {
         .values_mut()
         .flat_map(|table| &mut table.routes)
         .for_each(|route| route.change = Change::Keep);
-    after
+    unattached::gather(after)
 }
 
 fn title<'a>(plan: &'a Plan, options: &'a Options) -> &'a str {

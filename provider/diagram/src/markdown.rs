@@ -24,7 +24,7 @@ struct Row {
 
 /// Text of the summary.
 pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
-    let all = compare(plan);
+    let all = crate::unattached::gather(compare(plan));
     let mut rows = rows(&all);
     rows.sort_by_key(|row| row.word);
     let more = rows.len().saturating_sub(ROWS);
@@ -33,6 +33,7 @@ pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
     all.heads().for_each(|head| *counts.entry(head.change).or_default() += 1);
     let mut words =
         vec![count(plan.after.networks.len(), "network"), count(plan.after.subnets.len(), "subnet")];
+    words.extend(crate::unattached::words(&plan.after));
     for change in Change::ALL.into_iter().filter(|change| *change != Change::Keep && plan.changes) {
         words.extend(
             counts.get(&change).map(|number| format!("{} {number} to {}", change.sign(), change.word())),

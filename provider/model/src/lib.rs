@@ -67,6 +67,37 @@ pub enum NetworkRef {
     Unknown,
 }
 
+/// How the network of a subnet was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// The file contains its ID.
+    Id,
+    /// The configuration refers to it.
+    Reference,
+    /// The subnet was in it before the apply, and the plan replaces it.
+    State,
+    /// It is the only one in reach of the module that hides the reference in a local value.
+    Module,
+    /// It is the only one whose range contains that of the subnet.
+    Range,
+}
+
+/// A subnet and the network that it was attached to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Attachment {
+    /// Resource address of the subnet.
+    pub subnet: String,
+    /// The repo or team that manages it.
+    pub owner: String,
+    /// Name of the input.
+    pub file: String,
+    /// Resource address or ID of its network. `None` if no network was found.
+    pub network: Option<String>,
+    /// How the network was found. `None` if no network was found.
+    pub how: Option<How>,
+}
+
 /// A network that exists or will be created, such as a VPC.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Network {
@@ -82,6 +113,8 @@ pub struct Network {
     pub blocks: Vec<Block>,
     /// Whether every range is known. A subnet outside an incomplete network is not reported.
     pub complete: bool,
+    /// Whether a data source read it: it is managed elsewhere, so its owner is not that of the file.
+    pub external: bool,
 }
 
 /// A range inside a network.
@@ -157,13 +190,24 @@ pub struct Peering {
     /// The repo or team that manages it.
     pub owner: String,
     /// The cloud whose limits apply.
-    pub cloud: Cloud,
+    pub cloud: Option<Cloud>,
     /// Where it is defined.
     pub site: Site,
     /// One side.
     pub left: NetworkRef,
     /// The other side.
     pub right: NetworkRef,
+}
+
+/// A static route to a site behind a VPN.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SiteRoute {
+    /// Resource address.
+    pub name: String,
+    /// The repo or team that manages it.
+    pub owner: String,
+    /// The destination.
+    pub block: Block,
 }
 
 /// An invalid range.
@@ -190,8 +234,14 @@ pub struct Model {
     pub excluded: Vec<Excluded>,
     /// Peerings.
     pub peerings: Vec<Peering>,
+    /// Static routes to sites behind VPNs.
+    pub site_routes: Vec<SiteRoute>,
     /// Invalid ranges.
     pub defects: Vec<Defect>,
+    /// Files whose plan does not list everything, because it ended with an error or was limited to some resources.
+    pub partial: Vec<String>,
+    /// The network of each subnet, and how it was found.
+    pub attachments: Vec<Attachment>,
     /// Number of ranges that are known only after apply.
     pub unknown: usize,
     /// Number of ranges that are marked as sensitive and were not read.
@@ -206,7 +256,10 @@ impl Model {
         self.reservations.extend(other.reservations);
         self.excluded.extend(other.excluded);
         self.peerings.extend(other.peerings);
+        self.site_routes.extend(other.site_routes);
         self.defects.extend(other.defects);
+        self.partial.extend(other.partial);
+        self.attachments.extend(other.attachments);
         self.unknown += other.unknown;
         self.sensitive += other.sensitive;
     }

@@ -5,6 +5,7 @@
 
 mod address_plan;
 mod claims;
+mod decode;
 mod node;
 mod policy;
 mod terraform;
@@ -15,6 +16,7 @@ use warren_model::{Model, Position};
 
 pub use address_plan::AddressPlan;
 pub use claims::read_claims;
+pub use decode::{decode, is_saved_plan};
 pub use policy::read_policy;
 
 /// One text to read.
@@ -83,9 +85,11 @@ impl std::error::Error for InputError {}
 /// # Errors
 /// Every error in the text, in the order of the text.
 pub fn read(source: &Source<'_>) -> Result<Input, Vec<InputError>> {
+    terraform::check_text(source.name, text_of(source)).map_err(|error| vec![error])?;
     let tree = tree(source).map_err(|error| vec![error])?;
     if is_json(source) && terraform::looks_like(&tree) {
-        return terraform::read(source, &tree).map_err(|error| vec![error]);
+        let tree = terraform::prepare(source.name, tree).map_err(|error| vec![error])?;
+        return Ok(terraform::read(source, &tree));
     }
     address_plan::read(source, &tree).map(|plan| Input::AddressPlan(Box::new(plan)))
 }
@@ -125,6 +129,7 @@ fn tree(source: &Source<'_>) -> Result<node::Node, InputError> {
 /// The text is not JSON, or not a Terraform plan or state.
 pub fn read_topology(source: &Source<'_>) -> Result<Plan, InputError> {
     let hint = || Some("create the file with `terraform show -json PLANFILE > plan.json`".to_owned());
+    terraform::check_text(source.name, text_of(source))?;
     let tree = node::parse_json(source.name, text_of(source))
         .map_err(|error| InputError { hint: hint(), ..error })?;
     if !terraform::looks_like(&tree) {
@@ -136,6 +141,6 @@ pub fn read_topology(source: &Source<'_>) -> Result<Plan, InputError> {
             hint: hint(),
         });
     }
-    terraform::check_version(source.name, &tree)?;
+    let tree = terraform::prepare(source.name, tree)?;
     Ok(terraform::topology::read(source.name, &tree))
 }

@@ -236,6 +236,7 @@ fn reason(why: &RenumberReason) -> String {
         RenumberReason::Reserved(name) => format!("its range is now reserved for {name}"),
         RenumberReason::Overlaps(path) => format!("its range is now used by {path}"),
         RenumberReason::ParentMoved => "its network moves".to_owned(),
+        RenumberReason::MadeRoom => "it makes room for another network".to_owned(),
         RenumberReason::CloudRule(rule) => format!("the cloud rejects its range: {rule}"),
     }
 }

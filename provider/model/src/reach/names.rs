@@ -274,7 +274,7 @@ impl<'a> Lists<'a> {
         match endpoint.head.home {
             Home::Aws => self.aws_domain(&endpoint.service, &network.head.key).into_iter().collect(),
             Home::Google => vec![ENDPOINT_NAMES.to_owned()],
-            Home::Runpod => Vec::new(),
+            Home::Azure | Home::Runpod => Vec::new(),
         }
     }
 

@@ -80,19 +80,21 @@ pub enum Home {
     Aws,
     /// Google Cloud.
     Google,
+    /// Microsoft Azure.
+    Azure,
     /// RunPod.
     Runpod,
 }
 
 impl Home {
     /// Every cloud, in the order of a diagram.
-    pub const ALL: [Home; 3] = [Home::Aws, Home::Google, Home::Runpod];
+    pub const ALL: [Home; 4] = [Home::Aws, Home::Google, Home::Azure, Home::Runpod];
 
     /// Whether its hosts are rented pods, which are in none of its networks and join an overlay with a token.
     pub fn rents_pods(self) -> bool {
         match self {
             Home::Runpod => true,
-            Home::Aws | Home::Google => false,
+            Home::Aws | Home::Google | Home::Azure => false,
         }
     }
 
@@ -101,7 +103,7 @@ impl Home {
     pub fn filters_by_network(self) -> bool {
         match self {
             Home::Google => true,
-            Home::Aws | Home::Runpod => false,
+            Home::Aws | Home::Azure | Home::Runpod => false,
         }
     }
 }
@@ -111,6 +113,7 @@ impl fmt::Display for Home {
         f.write_str(match self {
             Home::Aws => "AWS",
             Home::Google => "Google Cloud",
+            Home::Azure => "Azure",
             Home::Runpod => "RunPod",
         })
     }

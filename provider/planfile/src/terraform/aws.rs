@@ -1,10 +1,10 @@
 //! AWS: resources of hashicorp/aws, and Warren's resources with the same attribute names.
 
-use super::resource::{Attribute, Resource};
+use super::resource::Resource;
 use super::role::Role;
 use super::{Context, Reader};
 use warren_cidr::Cloud;
-use warren_model::{Block, Network, NetworkRef, Peering, Subnet};
+use warren_model::{Network, NetworkRef, Peering, Subnet};
 
 pub(super) const READERS: &[(Role, Reader)] = &[
     ("aws.vpc", vpc),
@@ -16,42 +16,22 @@ pub(super) const READERS: &[(Role, Reader)] = &[
 
 fn vpc(context: &mut Context<'_>, resource: &Resource<'_>) {
     network(context, resource, context.id(resource), &["cidr_block", "ipv6_cidr_block"]);
-    let (blocks, complete) = secondary(context, resource);
+    let (mut blocks, complete) = context.blocks(resource, "secondary_cidr_blocks");
+    // The data source lists all ranges as blocks.
+    for (index, values) in resource.values.children("cidr_block_associations") {
+        let path = format!("cidr_block_associations{index}.cidr_block");
+        let block = context.block(resource, &values, "cidr_block", &path);
+        blocks.extend(
+            block
+                .ok()
+                .flatten()
+                .filter(|block| resource.values.text("cidr_block") != Some(&block.net.to_string())),
+        );
+    }
     if let Some(network) = context.model.networks.last_mut() {
         network.blocks.extend(blocks);
         network.complete &= complete;
     }
-}
-
-/// The secondary ranges, which Warren's VPC has as a list of strings, and whether all are known.
-fn secondary(context: &mut Context<'_>, resource: &Resource<'_>) -> (Vec<Block>, bool) {
-    let (mut blocks, mut complete) = (Vec::new(), true);
-    match resource.values.attribute("secondary_cidr_blocks") {
-        Attribute::Known(node) => {
-            for (index, item) in node.items().iter().enumerate() {
-                let site = context.site(resource, &format!("secondary_cidr_blocks[{index}]"), Some(item.at));
-                // An unknown item is null in the list.
-                match item.text().map(|text| context.parse(text, site)) {
-                    Some(Ok(block)) => blocks.extend(block),
-                    Some(Err(())) => complete = false,
-                    None => {
-                        context.model.unknown += 1;
-                        complete = false;
-                    }
-                }
-            }
-        }
-        Attribute::Absent => {}
-        Attribute::Unknown => {
-            context.model.unknown += 1;
-            complete = false;
-        }
-        Attribute::Sensitive => {
-            context.model.sensitive += 1;
-            complete = false;
-        }
-    }
-    (blocks, complete)
 }
 
 fn association_v4(context: &mut Context<'_>, resource: &Resource<'_>) {
@@ -85,7 +65,8 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>, id: String, attri
     }
     let (name, owner) = (resource.address.clone(), context.owner.to_owned());
     let cloud = Some(Cloud::Aws);
-    context.model.networks.push(Network { id, name, owner, cloud, blocks, complete });
+    let external = resource.external;
+    context.model.networks.push(Network { id, name, owner, cloud, blocks, complete, external });
 }
 
 fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
@@ -96,12 +77,13 @@ fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
         }
         blocks.extend(context.block(resource, &resource.values, attribute, attribute).ok().flatten());
     }
+    let network = context.attach(resource, "vpc_id");
     let subnet = Subnet {
         id: context.id(resource),
         name: resource.address.clone(),
         owner: context.owner.to_owned(),
         cloud: Some(Cloud::Aws),
-        network: context.network(resource, "vpc_id"),
+        network,
         nested: true,
         live: resource.live,
         blocks,
@@ -113,7 +95,7 @@ fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
     let peering = Peering {
         name: resource.address.clone(),
         owner: context.owner.to_owned(),
-        cloud: Cloud::Aws,
+        cloud: Some(Cloud::Aws),
         site: context.site(resource, "peer_vpc_id", None),
         left: context.network(resource, "vpc_id"),
         right: context.network(resource, "peer_vpc_id"),

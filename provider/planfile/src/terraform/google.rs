@@ -1,9 +1,10 @@
 //! Google Cloud: resources of hashicorp/google, and Warren's resources with the same attribute names. A Google network has no range of its own; only its subnetworks have.
 
 use super::resource::{Attribute, Resource};
-use super::role::Role;
-use super::{Context, Reader};
-use warren_cidr::Cloud;
+use super::role::{Role, is};
+use super::{Context, Reader, google_services};
+use std::collections::BTreeSet;
+use warren_cidr::{Cloud, IpNet};
 use warren_model::{Block, Network, NetworkRef, Peering, Subnet};
 
 pub(super) const READERS: &[(Role, Reader)] = &[
@@ -23,13 +24,15 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
         cloud: Some(Cloud::Gcp),
         blocks: Vec::new(),
         complete: false,
+        external: resource.external,
     };
     context.model.networks.push(network);
+    google_services::auto_mode(context, resource);
 }
 
 fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
     let id = context.id(resource);
-    let network = context.network(resource, "network");
+    let network = context.attach(resource, "network");
     if let Ok(Some(block)) = context.block(resource, &resource.values, "ip_cidr_range", "ip_cidr_range") {
         push(context, resource, id.clone(), resource.address.clone(), network.clone(), block);
     }
@@ -138,12 +141,24 @@ fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
     let peering = Peering {
         name: resource.address.clone(),
         owner: context.owner.to_owned(),
-        cloud: Cloud::Gcp,
+        cloud: Some(Cloud::Gcp),
         site: context.site(resource, "peer_network", None),
         left: context.network(resource, "network"),
         right: context.network(resource, "peer_network"),
     };
     context.model.peerings.push(peering);
+}
+
+/// The ranges of all resources with one role.
+pub(super) fn blocks_of(context: &Context<'_>, role: Role) -> Vec<IpNet> {
+    let of_role: BTreeSet<&str> = context
+        .resources
+        .iter()
+        .filter(|resource| is(resource.kind, &[role]))
+        .map(|resource| resource.address.as_str())
+        .collect();
+    let subnets = context.model.subnets.iter().filter(|subnet| of_role.contains(subnet.name.as_str()));
+    subnets.flat_map(|subnet| subnet.blocks.iter().map(|block| block.net)).collect()
 }
 
 fn push(

@@ -1,9 +1,15 @@
 //! `terraform show -json`: plans and states, format version 1.
 
+mod address;
 mod aws;
-mod configuration;
+mod aws_services;
+mod azure;
 mod google;
+mod google_services;
 mod local;
+mod locate;
+mod raw_state;
+mod references;
 mod resource;
 mod role;
 mod runpod;
@@ -11,60 +17,115 @@ pub(crate) mod topology;
 
 use crate::node::Node;
 use crate::{Input, InputError, Source};
-use configuration::Configuration;
+use locate::Locator;
+use references::References;
 use resource::{Resource, Values};
 use role::{Role, is};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use warren_cidr::{CidrError, parse_cidr};
-use warren_model::{Block, Defect, Model, NetworkRef, Position, Site};
+use warren_model::{Attachment, Block, Defect, How, Model, NetworkRef, Position, Site, Subnet};
 
 /// Reads resources with one role into the model.
 type Reader = fn(&mut Context<'_>, &Resource<'_>);
 
 /// Readers by cloud. Networks are read first, so that other resources can refer to them.
-const CLOUDS: &[&[(Role, Reader)]] = &[aws::READERS, google::READERS, local::READERS, runpod::READERS];
+const CLOUDS: &[&[(Role, Reader)]] = &[
+    aws::READERS,
+    aws_services::READERS,
+    google::READERS,
+    google_services::READERS,
+    azure::READERS,
+    local::READERS,
+    runpod::READERS,
+];
 
 /// What subnets and peerings refer to.
-const NETWORKS: &[Role] = &["aws.vpc", "gcp.network"];
+const NETWORKS: &[Role] = &["aws.vpc", "gcp.network", "azure.network"];
+
+/// What is inside a network.
+const SUBNETS: &[Role] = &["aws.subnet", "gcp.subnetwork", "azure.subnet"];
 
 pub(crate) fn looks_like(tree: &Node) -> bool {
     ["format_version", "planned_values", "resource_changes", "terraform_version"]
         .iter()
         .any(|key| tree.get(key).is_some())
+        || raw_state::is_state(tree)
 }
 
-/// Rejects any format version except 1.
-pub(crate) fn check_version(file: &str, tree: &Node) -> Result<(), InputError> {
+/// Rejects what Terraform prints for people and for other programs, with the command that prints a plan.
+pub(crate) fn check_text(file: &str, text: &str) -> Result<(), InputError> {
+    let start: String = text.trim_start().chars().take(4096).collect();
+    let what = if start.starts_with('{') {
+        start
+            .lines()
+            .next()
+            .is_some_and(|line| line.contains("\"@level\":"))
+            .then_some("the log of `terraform plan -json`")
+    } else {
+        let said =
+            ["Terraform will perform the following actions", "OpenTofu will perform the following actions"];
+        said.iter().any(|words| start.contains(words)).then_some("a plan as text")
+    };
+    what.map_or(Ok(()), |what| Err(unreadable(file, None, format!("this is {what}, not a plan as JSON"))))
+}
+
+/// The tree of a plan or state of any readable format, as `terraform show -json` prints it today.
+pub(crate) fn prepare(file: &str, tree: Node) -> Result<Node, InputError> {
+    if raw_state::is_state(&tree) {
+        return match raw_state::version(&tree) {
+            Some("4") => Ok(raw_state::convert(&tree)),
+            _ => Err(InputError {
+                hint: Some(
+                    "run `terraform apply` with Terraform 0.12 or later, which upgrades the state".to_owned(),
+                ),
+                ..unreadable(
+                    file,
+                    tree.get("version").map(|node| node.at),
+                    "this is a state file of Terraform 0.11 or older; only version 4 can be read".to_owned(),
+                )
+            }),
+        };
+    }
     let version = tree.get("format_version").and_then(Node::text).unwrap_or_default();
-    if !version.starts_with("1.") {
+    // Terraform 0.12 to 1.0 wrote 0.1 and 0.2, with the same structure.
+    if !version.starts_with("1.") && !version.starts_with("0.") {
+        let message =
+            "unsupported format version; only versions 0 and 1 of Terraform's JSON output can be read";
         return Err(InputError {
-            file: file.to_owned(),
-            at: tree.get("format_version").map(|node| node.at),
             path: "format_version".to_owned(),
-            message: "unsupported format version; only version 1 of Terraform's JSON output can be read"
-                .to_owned(),
-            hint: Some("create the file with `terraform show -json PLANFILE > plan.json`".to_owned()),
+            ..unreadable(file, tree.get("format_version").map(|node| node.at), message.to_owned())
         });
     }
-    Ok(())
+    Ok(tree)
 }
 
-pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Result<Input, InputError> {
-    check_version(source.name, tree)?;
+fn unreadable(file: &str, at: Option<Position>, message: String) -> InputError {
+    InputError {
+        file: file.to_owned(),
+        at,
+        path: String::new(),
+        message,
+        hint: Some("create the file with `terraform show -json PLANFILE > plan.json`".to_owned()),
+    }
+}
+
+pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Input {
     let resources = resource::collect(tree);
-    let configuration = Configuration::new(tree);
+    let references =
+        References::new(tree, resources.iter().map(|resource| resource.address.as_str()).collect());
     let owner = source
         .owner
         .map(str::to_owned)
-        .or_else(|| configuration.provider_constant("warren", "owner").map(str::to_owned))
+        .or_else(|| references.provider_constant("warren", "owner").map(str::to_owned))
         .unwrap_or_else(|| source.name.to_owned());
     let mut context = Context {
         file: source.name,
         owner: &owner,
         resources: &resources,
-        configuration,
+        locator: Locator::new(tree, &references, resources.iter()),
         ids: BTreeMap::new(),
-        addresses: resources.iter().map(|resource| resource.address.as_str()).collect(),
+        services: Vec::new(),
+        auto_mode: Vec::new(),
         model: Model::default(),
     };
     for resource in resources.iter().filter(|resource| is(resource.kind, NETWORKS)) {
@@ -81,8 +142,12 @@ pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Result<Input, InputError
             reader(&mut context, resource);
         }
     }
+    google_services::settle(&mut context);
+    if resource::partial(tree) {
+        context.model.partial.push(source.name.to_owned());
+    }
     let model = Box::new(context.model);
-    Ok(Input::Terraform { owner, model })
+    Input::Terraform { owner, model }
 }
 
 /// State shared by the readers of one file.
@@ -90,10 +155,13 @@ struct Context<'a> {
     file: &'a str,
     owner: &'a str,
     resources: &'a [Resource<'a>],
-    configuration: Configuration<'a>,
+    locator: Locator<'a>,
     /// Identities of networks by resource address.
     ids: BTreeMap<&'a str, String>,
-    addresses: BTreeSet<&'a str>,
+    /// Ranges of Google's services, which may be inside a range that is allocated to them.
+    services: Vec<Subnet>,
+    /// Blocks of Google's auto mode networks.
+    auto_mode: Vec<Subnet>,
     model: Model,
 }
 
@@ -138,6 +206,37 @@ impl Context<'_> {
         }
     }
 
+    /// The ranges of a list of strings, and whether all are known.
+    fn blocks(&mut self, resource: &Resource<'_>, attribute: &str) -> (Vec<Block>, bool) {
+        let (mut blocks, mut complete) = (Vec::new(), true);
+        match resource.values.attribute(attribute) {
+            resource::Attribute::Known(node) => {
+                for (index, item) in node.items().iter().enumerate() {
+                    let site = self.site(resource, &format!("{attribute}[{index}]"), Some(item.at));
+                    // An unknown item is null in the list.
+                    match item.text().map(|text| self.parse(text, site)) {
+                        Some(Ok(block)) => blocks.extend(block),
+                        Some(Err(())) => complete = false,
+                        None => {
+                            self.model.unknown += 1;
+                            complete = false;
+                        }
+                    }
+                }
+            }
+            resource::Attribute::Absent => {}
+            resource::Attribute::Unknown => {
+                self.model.unknown += 1;
+                complete = false;
+            }
+            resource::Attribute::Sensitive => {
+                self.model.sensitive += 1;
+                complete = false;
+            }
+        }
+        (blocks, complete)
+    }
+
     /// Whether a range that the cloud may compute exists: providers mark such an attribute as unknown in every create, even
     /// if the configuration does not request it.
     fn asked_for(&self, resource: &Resource<'_>, attribute: &str) -> bool {
@@ -146,7 +245,7 @@ impl Context<'_> {
         !unknown
             || ["assign_generated_ipv6", "assign_generated_ipv6_cidr_block"].into_iter().any(asks)
             || resource.values.text("ipv6_ipam_pool_id").is_some()
-            || self.configuration.sets(resource, attribute)
+            || self.locator.references.wrote(resource, attribute).unwrap_or(true)
     }
 
     fn parse(&mut self, text: &str, site: Site) -> Result<Option<Block>, ()> {
@@ -163,32 +262,59 @@ impl Context<'_> {
         }
     }
 
-    /// The network that an attribute names: by its known value, or else by the reference in the configuration.
+    /// The network that an attribute names: by its known value, or else as [`Locator`] finds it.
     fn network(&self, resource: &Resource<'_>, attribute: &str) -> NetworkRef {
+        self.found(resource, attribute).map_or(NetworkRef::Unknown, |(id, _)| NetworkRef::Id(id))
+    }
+
+    /// The network of a subnet, recorded for the report.
+    fn attach(&mut self, resource: &Resource<'_>, attribute: &str) -> NetworkRef {
+        let found = self.found(resource, attribute);
+        let network = found.as_ref().map(|(id, _)| self.address_of(id));
+        self.model.attachments.push(Attachment {
+            subnet: resource.address.clone(),
+            owner: self.owner.to_owned(),
+            file: self.file.to_owned(),
+            network,
+            how: found.as_ref().map(|(_, how)| *how),
+        });
+        found.map_or(NetworkRef::Unknown, |(id, _)| NetworkRef::Id(id))
+    }
+
+    /// The address of the network with an ID, or else the ID.
+    fn address_of(&self, id: &str) -> String {
+        let mut known = self.ids.iter().filter(|(_, other)| *other == id);
+        known.next().map_or_else(|| id.to_owned(), |(address, _)| (*address).to_owned())
+    }
+
+    fn found(&self, resource: &Resource<'_>, attribute: &str) -> Option<(String, How)> {
         if let Some(text) = resource.values.text(attribute) {
-            return NetworkRef::Id(self.known_network(text));
+            return Some((self.known_network(resource, text), How::Id));
         }
         if !matches!(resource.values.attribute(attribute), resource::Attribute::Unknown) {
-            return NetworkRef::Unknown;
+            return None;
         }
-        self.configuration
-            .resolve(resource, attribute, NETWORKS, &self.addresses)
-            .and_then(|address| self.ids.get(address.as_str()))
-            .map_or(NetworkRef::Unknown, |id| NetworkRef::Id(id.clone()))
+        let (address, how) = self.locator.find(resource, attribute, NETWORKS)?;
+        Some((self.ids.get(address.as_str())?.clone(), how))
     }
 
     /// Google also accepts the bare name of a network, which then means the only network with that name in the file.
-    fn known_network(&self, text: &str) -> String {
+    fn known_network(&self, resource: &Resource<'_>, text: &str) -> String {
         let id = canonical(text);
         if id.contains('/') || id.starts_with("vpc-") || self.ids.values().any(|known| *known == id) {
             return id;
         }
-        let mut named = self
-            .resources
-            .iter()
-            .filter(|other| is(other.kind, NETWORKS) && other.values.text("name") == Some(text));
+        // Networks of two projects may have the same name.
+        let project = resource.values.text("project");
+        let differs = |other: &Resource<'_>| {
+            project.zip(other.values.text("project")).is_some_and(|(one, other)| one != other)
+        };
+        let mut named = self.resources.iter().filter(|other| {
+            is(other.kind, &["gcp.network"]) && other.values.text("name") == Some(text) && !differs(other)
+        });
         match (named.next(), named.next()) {
             (Some(network), None) => self.id(network),
+            (None, _) => project.map_or(id, |project| format!("projects/{project}/global/networks/{text}")),
             _ => id,
         }
     }

@@ -48,7 +48,14 @@ const ENDPOINTS: &[Role] = &["aws.gateway_endpoint"];
 
 fn vpc(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
-    let (ranges, complete) = view.ranges(values, &["cidr_block", "secondary_cidr_blocks", "ipv6_cidr_block"]);
+    let (mut ranges, complete) =
+        view.ranges(values, &["cidr_block", "secondary_cidr_blocks", "ipv6_cidr_block"]);
+    // The data source lists the secondary ranges as blocks, with the primary range.
+    for (_, block) in values.children("cidr_block_associations") {
+        ranges.extend(view.ranges(&block, &["cidr_block"]).0);
+    }
+    ranges.sort();
+    ranges.dedup();
     let resolver = flag(values, "enable_dns_support") != Some(false);
     // hashicorp/aws defaults to no host names, Warren to host names.
     let hosts = flag(values, "enable_dns_hostnames");

@@ -71,12 +71,15 @@ fn network(view: &mut View<'_>, item: &Item<'_>) {
     };
     table.head.key = format!("{}#routes", head.key);
     table.head.name = format!("routes of {}", head.name);
-    if internet {
+    if internet && !item.resource.external {
         let target = Target::Gateway(gateway(view, &head.key, item.change));
         let route = Route::new(Destination::Range(everywhere()), target, Change::Keep);
         table.routes.push(Route { priority: PRIORITY, ..route });
     }
-    view.topology.tables.insert(table.head.key.clone(), table);
+    // The routes of a network that a data source read are not known.
+    if !item.resource.external {
+        view.topology.tables.insert(table.head.key.clone(), table);
+    }
     let network = Network {
         head,
         ranges: Vec::new(),

@@ -4,18 +4,19 @@ mod aws;
 mod aws_acls;
 mod aws_routes;
 mod aws_rules;
+mod azure;
 mod gateway;
 mod google;
 mod names;
 mod policies;
-mod references;
 mod view;
 mod warren;
 
+use super::locate::Locator;
+use super::references::References;
 use super::resource::{Resource, Values};
 use super::role::{Role, role};
 use crate::node::Node;
-use references::References;
 use std::collections::{BTreeMap, BTreeSet};
 use view::{Item, View};
 use warren_model::topology::{Change, Head, Home, Network, Plan, Topology};
@@ -27,6 +28,7 @@ type Reader = fn(&mut View<'_>, &Item<'_>);
 const OBJECTS: &[&[(Role, Reader)]] = &[
     aws::READERS,
     google::READERS,
+    azure::READERS,
     aws_routes::READERS,
     aws_rules::READERS,
     aws_acls::READERS,
@@ -73,6 +75,10 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
             for node in changes.items().iter().filter(|node| wanted(node)) {
                 sides(node, &mut before, &mut after);
             }
+            for side in [&mut before, &mut after] {
+                let stay = super::resource::unplanned(tree).into_iter();
+                side.extend(stay.map(|resource| Item { resource, change: Change::Keep }));
+            }
         }
         None => {
             let values = tree.get("planned_values").or_else(|| tree.get("values"));
@@ -82,6 +88,9 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
         }
     }
     for items in [&mut before, &mut after] {
+        let read = super::resource::read(tree).into_iter();
+        let networks = read.filter(|resource| super::role::is(resource.kind, super::NETWORKS));
+        items.extend(networks.map(|resource| Item { resource, change: Change::Keep }));
         items.sort_by(|a: &Item<'_>, b: &Item<'_>| a.resource.address.cmp(&b.resource.address));
         items.dedup_by(|a, b| a.resource.address == b.resource.address);
     }
@@ -98,12 +107,15 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
         }
     }
     google::names(&before, &after, &mut ids);
+    azure::names(&before, &after, &mut ids);
     gateway::names(&before, &after, &mut ids);
     names::names(&before, &after, &mut ids);
     let fabrics = gateway::fabrics(&before, &after);
+    let locator = Locator::new(tree, &references, after.iter().map(|item| &item.resource));
     let side = |items: &[Item<'_>]| {
         let mut view = View {
             references: &references,
+            locator: &locator,
             ids: &ids,
             fabrics: &fabrics,
             routers: BTreeMap::new(),

@@ -1,9 +1,10 @@
 //! One side of a plan: every resource before or after the apply.
 
+use super::super::locate::Locator;
+use super::super::references::{Candidates, References};
 use super::super::resource::{Attribute, Resource, Values};
 use super::super::role::Role;
 use super::names::Association;
-use super::references::{Candidates, References};
 use crate::node::{Kind, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -19,6 +20,7 @@ pub(super) struct Item<'a> {
 /// State shared by the readers of one side.
 pub(super) struct View<'a> {
     pub(super) references: &'a References<'a>,
+    pub(super) locator: &'a Locator<'a>,
     /// Address by ID in the cloud, with the IDs of both sides.
     pub(super) ids: &'a BTreeMap<String, String>,
     /// Fabrics of gateway configurations, by address.
@@ -35,6 +37,9 @@ pub(super) struct View<'a> {
     pub(super) topology: Topology,
     pub(super) unknown: usize,
 }
+
+/// Objects that are found even if a local value hides the reference.
+const LOCATED: &[Role] = super::super::NETWORKS;
 
 /// The target of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +73,8 @@ impl View<'_> {
             .or_else(|| tag("tags_all"))
             .filter(|name| !name.trim().is_empty())
             .unwrap_or_else(|| format!("{}{}", resource.name, resource.index));
-        Head { key: resource.address.clone(), name, home, change: item.change, external: false }
+        let external = resource.external;
+        Head { key: resource.address.clone(), name, home, change: item.change, external }
     }
 
     /// The object with a known ID or link: one in the plan, or else the ID itself.
@@ -98,6 +104,10 @@ impl View<'_> {
             },
             Attribute::Absent => Link::Absent,
             Attribute::Sensitive => Link::Unknown,
+            Attribute::Unknown if roles.iter().any(|role| LOCATED.contains(role)) => {
+                let found = self.locator.find(&item.resource, outer, roles);
+                found.map_or(Link::Unknown, |(address, _)| Link::To(address))
+            }
             Attribute::Unknown => {
                 let mut found = self.references.candidates(&item.resource, outer, roles).found.into_iter();
                 match (found.next(), found.next()) {

@@ -1,12 +1,13 @@
 //! The objects that an expression may refer to, if its value is known only after apply.
 //!
-//! The reader of the check follows a reference only if it is unambiguous, but a diagram needs every subnet of
-//! `[for s in aws_subnet.private : s.id]`. This reader returns all candidates of the requested types, and whether the
-//! expression contains anything that it cannot resolve, such as a local value or a data source.
+//! The configuration contains the names in an expression, not its result. A diagram needs every subnet of
+//! `[for s in aws_subnet.private : s.id]`, so this reader returns all candidates of the requested types, and the modules
+//! whose local values or data sources hide the rest: plan JSON contains no local values. [`super::locate`] chooses the
+//! network among them.
 
-use super::super::configuration::{keyed, module_path, prefix, split};
-use super::super::resource::Resource;
-use super::super::role::{Role, is};
+use super::address::{keyed, module_path, prefix, split};
+use super::resource::Resource;
+use super::role::{Role, is};
 use crate::node::Node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -30,6 +31,12 @@ pub(super) struct Candidates {
     pub(super) found: BTreeSet<String>,
     /// Whether the expression contains anything that cannot be resolved.
     pub(super) blurred: bool,
+    /// Whether the configuration holds the resource, but no expression for the attribute: nothing is named.
+    pub(super) unset: bool,
+    /// The module instances whose local values hide a part of the expression.
+    pub(super) locals: BTreeSet<String>,
+    /// The module instances whose data sources do.
+    pub(super) data: BTreeSet<String>,
 }
 
 /// The scope of an expression: the module instance, and the instance key of its resource.
@@ -68,6 +75,11 @@ impl<'a> References<'a> {
         }
     }
 
+    /// A constant attribute of a provider block.
+    pub(super) fn provider_constant(&self, provider: &str, attribute: &str) -> Option<&'a str> {
+        self.providers.get(provider)?.get("expressions")?.get(attribute)?.get("constant_value")?.text()
+    }
+
     /// The constant AWS region of the provider block of a resource.
     pub(super) fn provider_region(&self, resource: &Resource<'_>) -> Option<&'a str> {
         let path = module_path(resource.module)?;
@@ -94,14 +106,28 @@ impl<'a> References<'a> {
         let mut out = Candidates::default();
         let Some(path) = module_path(resource.module) else { return out };
         let name = format!("{}{}.{}", bare(&path), resource.kind, resource.name);
-        let Some(expression) =
-            self.resources.get(&name).and_then(|node| node.get("expressions")?.get(attribute))
-        else {
+        let written = self.resources.get(&name);
+        let Some(expression) = written.and_then(|node| node.get("expressions")?.get(attribute)) else {
             out.blurred = true;
+            out.unset = written.is_some();
             return out;
         };
         let scope = Scope { path, index: resource.index.clone(), repeated: Some(name) };
         self.follow(&scope, expression, roles, 0, &mut out);
+        out
+    }
+
+    /// The objects of the types `roles` that the arguments of the call of a module instance may refer to.
+    pub(super) fn inputs(&self, module: &str, roles: &[Role]) -> Candidates {
+        let mut out = Candidates::default();
+        let Some(path) = module_path(module) else { return out };
+        let Some(((_, key), outer)) = path.split_last() else { return out };
+        let call = bare(&path).trim_end_matches('.').to_owned();
+        let arguments = self.calls.get(&call).and_then(|node| node.get("expressions"));
+        let scope = Scope { path: outer.to_vec(), index: key.clone(), repeated: Some(call) };
+        for argument in arguments.map(Node::entries).unwrap_or_default() {
+            self.follow(&scope, &argument.value, roles, 0, &mut out);
+        }
         out
     }
 
@@ -180,7 +206,11 @@ impl<'a> References<'a> {
                     self.follow(&scope, expression, roles, hops + 1, out);
                 }
             }
-            "local" | "data" => out.blurred = true,
+            word @ ("local" | "data") => {
+                out.blurred = true;
+                let hidden = if word == "local" { &mut out.locals } else { &mut out.data };
+                hidden.insert(prefix(&scope.path).trim_end_matches('.').to_owned());
+            }
             kind => {
                 let (name, key) = keyed(step(1));
                 let stem = format!("{}{kind}.{name}", prefix(&scope.path));

@@ -1,0 +1,18 @@
+# A module that makes its VPC, or uses one that it is given: a local value holds the resource or the data source.
+
+provider "aws" {
+  region = "eu-central-1"
+}
+
+module "new" {
+  source  = "./modules/network"
+  cidr    = "10.70.0.0/16"
+  subnets = { app = "10.70.0.0/20", db = "10.70.16.0/20" }
+}
+
+module "given" {
+  source  = "./modules/network"
+  vpc_id  = "vpc-shared"
+  cidr    = "10.40.0.0/16"
+  subnets = { app = "10.40.16.0/20", db = "10.41.0.0/20" }
+}

@@ -1,0 +1,115 @@
+"""Attributes of the resource types in the shapes, in the notation of `stub.parse`."""
+
+AWS = {
+    "provider": "region",
+    "resources": {
+        "aws_vpc": "arn* !cidr_block? ipv4_ipam_pool_id ipv6_cidr_block? assign_generated_ipv6_cidr_block:b"
+        " enable_dns_hostnames:b enable_dns_support:b instance_tenancy default_route_table_id*"
+        " default_security_group_id* main_route_table_id* owner_id* tags:m",
+        "aws_vpc_ipv4_cidr_block_association": "!vpc_id !cidr_block",
+        "aws_subnet": "arn* !vpc_id !cidr_block ipv6_cidr_block !availability_zone? availability_zone_id?"
+        " map_public_ip_on_launch:b owner_id* tags:m",
+        "aws_internet_gateway": "arn* vpc_id? tags:m",
+        "aws_egress_only_internet_gateway": "!vpc_id tags:m",
+        "aws_eip": "domain public_ip* tags:m",
+        "aws_nat_gateway": "!subnet_id allocation_id connectivity_type tags:m",
+        "aws_route_table": "arn* !vpc_id owner_id* tags:m route[cidr_block gateway_id nat_gateway_id transit_gateway_id]",
+        "aws_default_route_table": "!default_route_table_id vpc_id* tags:m",
+        "aws_route": "!route_table_id !destination_cidr_block destination_ipv6_cidr_block destination_prefix_list_id"
+        " gateway_id nat_gateway_id transit_gateway_id vpc_peering_connection_id network_interface_id? origin* state*",
+        "aws_route_table_association": "!subnet_id !route_table_id gateway_id",
+        "aws_vpn_gateway": "vpc_id? amazon_side_asn? tags:m",
+        "aws_customer_gateway": "bgp_asn ip_address type tags:m",
+        "aws_vpn_connection": "customer_gateway_id vpn_gateway_id transit_gateway_id type static_routes_only:b"
+        " transit_gateway_attachment_id* local_ipv4_network_cidr? remote_ipv4_network_cidr? tags:m",
+        "aws_vpn_connection_route": "!destination_cidr_block !vpn_connection_id",
+        "aws_ec2_transit_gateway": "arn* description association_default_route_table_id* tags:m",
+        "aws_ec2_transit_gateway_vpc_attachment": "!transit_gateway_id !vpc_id subnet_ids:ss tags:m",
+        "aws_ec2_transit_gateway_route_table": "!transit_gateway_id tags:m",
+        "aws_ec2_transit_gateway_route": "!destination_cidr_block transit_gateway_attachment_id"
+        " !transit_gateway_route_table_id blackhole:b",
+        "aws_vpc_peering_connection": "!vpc_id !peer_vpc_id auto_accept:b tags:m",
+        "aws_ec2_client_vpn_endpoint": "!client_cidr_block server_certificate_arn vpc_id? tags:m",
+        "aws_ec2_client_vpn_network_association": "!client_vpn_endpoint_id !subnet_id vpc_id*",
+        "aws_security_group": "arn* !vpc_id? name? description tags:m",
+        "aws_vpc_endpoint": "!vpc_id service_name vpc_endpoint_type route_table_ids?:ss subnet_ids?:ss tags:m",
+        "aws_eks_cluster": "arn* name role_arn vpc_config[subnet_ids:ss security_group_ids:ss vpc_id*]"
+        " kubernetes_network_config[service_ipv4_cidr? ip_family? service_ipv6_cidr*]",
+    },
+    "data": {
+        "aws_vpc": "id? arn* cidr_block? default:b tags:m cidr_block_associations[cidr_block association_id state]",
+        "aws_subnet": "id? vpc_id? cidr_block? tags:m",
+        "aws_subnets": "id* ids*:ls tags:m",
+        "aws_region": "id* name?",
+    },
+    "answers": {
+        "aws_vpc": {
+            "id": "vpc-shared",
+            "arn": "arn:aws:ec2:eu-central-1:111122223333:vpc/vpc-shared",
+            "cidr_block": "10.40.0.0/16",
+        },
+        "aws_subnet": {"id": "subnet-shared", "vpc_id": "vpc-shared", "cidr_block": "10.40.0.0/24"},
+        "aws_region": {"id": "eu-central-1", "name": "eu-central-1"},
+    },
+}
+
+GOOGLE = {
+    "provider": "project region",
+    "resources": {
+        "google_compute_network": "self_link* !name !project? auto_create_subnetworks:b routing_mode?",
+        "google_compute_subnetwork": "self_link* !name !network !project? region? ip_cidr_range purpose?"
+        " secondary_ip_range[range_name ip_cidr_range]",
+        "google_compute_global_address": "self_link* !name !address? !prefix_length?:n purpose !network address_type !project?",
+        "google_service_networking_connection": "!network service reserved_peering_ranges:ls peering*",
+        "google_compute_network_peering": "!name !network !peer_network state*",
+        "google_vpc_access_connector": "self_link* !name !network? !ip_cidr_range region? !project? subnet[name project_id]",
+        "google_redis_instance": "name memory_size_gb:n !authorized_network? !reserved_ip_range? connect_mode host* region?",
+        "google_filestore_instance": "name tier networks[network reserved_ip_range? modes:ls ip_addresses*:ls connect_mode]",
+        "google_sql_database_instance": "self_link* name database_version private_ip_address*"
+        " settings[tier ip_configuration[ipv4_enabled:b private_network allocated_ip_range]]",
+        "google_container_cluster": "self_link* name !network? !subnetwork? location cluster_ipv4_cidr?"
+        " services_ipv4_cidr* ip_allocation_policy[cluster_ipv4_cidr_block? services_ipv4_cidr_block?"
+        " cluster_secondary_range_name? services_secondary_range_name?]"
+        " private_cluster_config[enable_private_nodes:b master_ipv4_cidr_block? private_endpoint_subnetwork]",
+        "google_compute_router": "name !network region?",
+    },
+    "data": {
+        "google_compute_network": "id* self_link* name project? subnetworks_self_links*:ls",
+        "google_compute_subnetwork": "id* self_link* name? region? project? network* ip_cidr_range*",
+    },
+    "answers": {
+        "google_compute_network": {
+            "id": "projects/host/global/networks/shared",
+            "self_link": "https://www.googleapis.com/compute/v1/projects/host/global/networks/shared",
+        },
+        "google_compute_subnetwork": {
+            "id": "projects/host/regions/europe-west4/subnetworks/shared",
+            "self_link": "https://www.googleapis.com/compute/v1/projects/host/regions/europe-west4/subnetworks/shared",
+            "network": "https://www.googleapis.com/compute/v1/projects/host/global/networks/shared",
+            "ip_cidr_range": "10.50.0.0/20",
+        },
+    },
+}
+
+AZURE = {
+    "provider": "subscription_id features[]",
+    "resources": {
+        "azurerm_resource_group": "!name !location",
+        "azurerm_virtual_network": "guid* !name !resource_group_name !location address_space?:ls tags:m"
+        " subnet[name address_prefixes:ls id*]",
+        "azurerm_subnet": "!name !resource_group_name !virtual_network_name address_prefixes:ls",
+        "azurerm_virtual_network_peering": "!name !resource_group_name !virtual_network_name !remote_virtual_network_id",
+    },
+    "data": {
+        "azurerm_virtual_network": "id* name resource_group_name address_space*:ls location*",
+    },
+    "answers": {
+        "azurerm_virtual_network": {
+            "id": "/subscriptions/0/resourceGroups/core/providers/Microsoft.Network/virtualNetworks/core",
+            "address_space": ["10.40.0.0/15"],
+            "location": "westeurope",
+        },
+    },
+}
+
+TABLES = {"aws": AWS, "google": GOOGLE, "azurerm": AZURE}
