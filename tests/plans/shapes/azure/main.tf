@@ -1,4 +1,4 @@
-# Azure beside AWS: a hub with spokes, of which one has the range of a VPC.
+# Azure and AWS: a hub with spokes, one of which has the range of a VPC.
 
 provider "aws" {
   region = "eu-central-1"

@@ -1,4 +1,4 @@
-# A module that makes its VPC, or uses one that it is given: a local value holds the resource or the data source.
+# A module that creates its VPC or uses an existing one: a local value holds the resource or the data source.
 
 provider "aws" {
   region = "eu-central-1"

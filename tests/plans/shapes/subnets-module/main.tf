@@ -1,4 +1,4 @@
-# One module makes the VPC, another one its subnets. A local value repeats the argument.
+# One module creates the VPC, another one its subnets. A local value repeats the argument.
 
 provider "aws" {
   region = "eu-central-1"

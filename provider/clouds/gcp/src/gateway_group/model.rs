@@ -21,10 +21,10 @@ pub(super) const INCOMPLETE: &str = "INCOMPLETE";
 /// Longest name: those of templates have a suffix.
 const LONGEST: usize = 50;
 
-/// Manages a Warren gateway that Google Cloud recreates if its VM fails or is deleted: a managed instance group of one VM
-/// in one zone, its instance template, an internal address, and a disk with the leases. Disk and addresses outlive the
-/// VM, so another one has the same addresses, keys and leases. The VM is as that of a `warren_gcp_gateway`: a Shielded VM
-/// with encrypted disks and IP forwarding, which rejects the project's SSH keys.
+/// Manages a Warren gateway that Google Cloud recreates if its VM fails or is deleted. It consists of a managed instance
+/// group of one VM in one zone, its instance template, an internal address, and a disk with the leases. The disk and the
+/// addresses outlive the VM, so the next VM has the same addresses, keys, and leases. The VM has the settings of a
+/// `warren_gcp_gateway`: a Shielded VM with encrypted disks and IP forwarding, which rejects the project's SSH keys.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(
     name = "warren_gcp_gateway_group",
