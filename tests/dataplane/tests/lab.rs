@@ -91,7 +91,8 @@ fn hundreds_of_probes_take_as_long_as_one() {
     let started = Instant::now();
     let outcomes = line.lab.probe(&probes);
     assert_eq!(outcomes.iter().filter(|outcome| outcome.reached()).count(), 150);
-    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    // One after the other, the 150 that get no answer alone would take more than three minutes.
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
 }
 
 #[test]

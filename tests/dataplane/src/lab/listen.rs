@@ -7,6 +7,9 @@ use tokio::net::{TcpListener, UdpSocket};
 
 use super::{Lab, Node};
 
+/// Connections that wait to be accepted. The standard library asks for 128, and the kernel drops the SYNs beyond them.
+const BACKLOG: i32 = 4096;
+
 impl Lab {
     /// Listens for TCP and UDP at these addresses of a node.
     pub(super) fn listen(
@@ -19,6 +22,7 @@ impl Lab {
             for at in addresses {
                 let listener = std::net::TcpListener::bind(at).with_context(|| format!("TCP {at}"))?;
                 let socket = std::net::UdpSocket::bind(at).with_context(|| format!("UDP {at}"))?;
+                rustix::net::listen(&listener, BACKLOG)?;
                 listener.set_nonblocking(true)?;
                 socket.set_nonblocking(true)?;
                 tcp.push(listener);
