@@ -33,7 +33,8 @@ pub(crate) struct Receiver {
     right: u64,
     /// Right edge of the last segment that left.
     announced: u64,
-    /// In-order data was dropped for want of memory: the window is zero until there is room, and the peer is told then.
+    /// In-order data was dropped because memory is short. The window is zero until there is room again; then the peer gets a
+    /// window update.
     pressed: bool,
     limit: u64,
     maximum: u64,

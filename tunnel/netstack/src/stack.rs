@@ -202,7 +202,7 @@ pub struct Stack {
     half_open_count: usize,
     /// Streams whose application was refused space.
     starved: VecDeque<StreamId>,
-    /// Streams whose peers were told of a zero window for want of memory.
+    /// Streams that announced a zero window because memory is short.
     pressed: VecDeque<StreamId>,
     ready: VecDeque<u32>,
     events: VecDeque<Event>,
