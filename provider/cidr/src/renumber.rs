@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 /// Maximum number of sets of conflicting demands that are examined.
 const ROUNDS: usize = 200;
 
+/// Maximum number of partial choices that are tried in a round.
+const CHOICES: u32 = 1_000_000;
+
 /// Like [`solve_until`], but ranges of the earlier plan may move if nothing fits otherwise: as few as possible, with the
 /// reason [`RenumberReason::MadeRoom`].
 ///
@@ -43,7 +46,8 @@ pub fn solve_renumbering(
         if late() {
             break;
         }
-        released = hitting(&cores);
+        let Some(chosen) = hitting(&cores) else { break };
+        released = chosen;
     }
     // At least one round ended without room.
     Err(first.unwrap_or(Infeasible::Refused(Vec::new())))
@@ -63,28 +67,56 @@ fn moved(mut plan: Plan, request: &Request, released: &BTreeSet<String>) -> Plan
     plan
 }
 
-/// The smallest set with a member of each of the sets, the first one in order.
-fn hitting(cores: &[BTreeSet<String>]) -> BTreeSet<String> {
-    (1..=cores.len())
-        .find_map(|size| {
-            let mut chosen = BTreeSet::new();
-            extend(cores, size, &mut chosen).then_some(chosen)
-        })
-        .unwrap_or_default()
+/// The smallest set with a member of each of the sets, the first one in order. `None` if it takes too many choices to find.
+fn hitting(cores: &[BTreeSet<String>]) -> Option<BTreeSet<String>> {
+    let mut choices = CHOICES;
+    for size in 1..=cores.len() {
+        let mut chosen = BTreeSet::new();
+        if extend(cores, size, &mut chosen, &mut choices) {
+            return Some(chosen);
+        }
+        if choices == 0 {
+            break;
+        }
+    }
+    None
 }
 
-/// Adds up to `size` members, so that each set has one.
-fn extend(cores: &[BTreeSet<String>], size: usize, chosen: &mut BTreeSet<String>) -> bool {
+/// Adds up to `size` members, so that each set has one, in at most `choices` choices.
+fn extend(cores: &[BTreeSet<String>], size: usize, chosen: &mut BTreeSet<String>, choices: &mut u32) -> bool {
     let Some(open) = cores.iter().find(|core| core.is_disjoint(chosen)) else { return true };
     if size == 0 {
         return false;
     }
     for path in open {
+        if *choices == 0 {
+            return false;
+        }
+        *choices -= 1;
         chosen.insert(path.clone());
-        if extend(cores, size - 1, chosen) {
+        if extend(cores, size - 1, chosen, choices) {
             return true;
         }
         chosen.remove(path);
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cores(count: usize, members: usize) -> Vec<BTreeSet<String>> {
+        (0..count).map(|core| (0..members).map(|member| format!("{core}.{member}")).collect()).collect()
+    }
+
+    #[test]
+    fn the_smallest_choice_is_found_or_given_up() {
+        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let shared = [named(&["a", "b"]), named(&["b", "c"]), named(&["b"])];
+        assert_eq!(hitting(&shared), Some(named(&["b"])));
+        assert_eq!(hitting(&cores(3, 2)).map(|chosen| chosen.len()), Some(3));
+        // Disjoint sets need a member of each: 8 to the power of 20 choices before the first that fits.
+        assert_eq!(hitting(&cores(20, 8)), None);
+    }
 }

@@ -8,7 +8,7 @@ use warren_model::{Excluded, SiteRoute};
 pub(super) const READERS: &[(Role, Reader)] = &[
     ("aws.cluster", cluster),
     ("aws.client_vpn", client_vpn),
-    ("aws.vpn_route", vpn_route),
+    ("aws.vpn_route", site_route),
     ("aws.transit_gateway_route", transit_route),
 ];
 
@@ -45,10 +45,6 @@ fn exclude(
     context.model.excluded.extend(block.map(|block| Excluded { name, owner, block }));
 }
 
-fn vpn_route(context: &mut Context<'_>, resource: &Resource<'_>) {
-    site_route(context, resource);
-}
-
 /// Only routes to a VPN lead to a site. A route to another VPC is normal, because a firewall may be there.
 fn transit_route(context: &mut Context<'_>, resource: &Resource<'_>) {
     const ATTRIBUTE: &str = "transit_gateway_attachment_id";
@@ -68,6 +64,7 @@ fn transit_route(context: &mut Context<'_>, resource: &Resource<'_>) {
     }
 }
 
+/// A static route of a VPN connection.
 fn site_route(context: &mut Context<'_>, resource: &Resource<'_>) {
     const ATTRIBUTE: &str = "destination_cidr_block";
     let Ok(Some(block)) = context.block(resource, &resource.values, ATTRIBUTE, ATTRIBUTE) else { return };

@@ -112,8 +112,8 @@ impl<'a> Locator<'a> {
     fn replaced(&self, resource: &Resource<'_>, attribute: &str, roles: &[Role]) -> Option<String> {
         let id = self.earlier.get(resource.address.as_str())?.text(attribute)?;
         let address = *self.was.get(id)?;
-        let place = self.places.get(address).filter(|place| place.fresh && is(place.kind, roles))?;
-        place.fresh.then(|| address.to_owned())
+        let place = self.places.get(address)?;
+        (place.fresh && is(place.kind, roles)).then(|| address.to_owned())
     }
 
     /// The networks in reach of the modules that hide a reference.
@@ -168,11 +168,9 @@ impl<'a> Locator<'a> {
         if own.is_empty() || !is(resource.kind, SUBNETS) {
             return None;
         }
-        let holds = |address: &String| {
-            let place = self.places.get(address)?;
-            own.iter().all(|net| place.ranges.iter().any(|range| range.contains(net))).then_some(())
-        };
-        let mut found = pool.into_iter().filter(|address| holds(address).is_some());
+        let holds =
+            |place: &Place<'_>| own.iter().all(|net| place.ranges.iter().any(|range| range.contains(net)));
+        let mut found = pool.into_iter().filter(|address| self.places.get(address).is_some_and(holds));
         match (found.next(), found.next()) {
             (Some(only), None) => Some((only, How::Range)),
             _ => None,
