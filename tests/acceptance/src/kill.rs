@@ -1,19 +1,22 @@
-//! Kill points: the provider is killed before or after one API call, and everything must converge all the same.
+//! Kill points: the provider is killed at one moment after the other, and everything must converge all the same.
 //!
 //! ```text
-//! before every call          the cloud has not seen it
-//! after every write          the cloud has executed it, and the provider never gets the answer
-//! after a read               as before it, and therefore not tried
+//! before the first call                      nothing has happened
+//! after every write                          the cloud has executed it, and the provider never gets the response
+//! before the first call after an operation   Terraform has recorded a resource operation that has finished
 //! ```
 //!
-//! A read changes nothing in the cloud. A killed provider loses what it has read, and Terraform only knows what finished
-//! resource operations have returned, which are the same on both sides of a read of a running one. So a kill after a read
-//! leaves the cloud and the state that a kill before it leaves.
+//! These are all the situations that a kill can leave. What remains after a kill is the cloud and Terraform's state.
+//! A write changes the first, and a resource operation that finishes changes the second. All that a killed provider has
+//! read in between is lost, so a kill before, between, or after reads leaves what a kill at one of these points leaves.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -35,12 +38,16 @@ pub enum Moment {
 pub struct KillReport {
     /// API calls of an undisturbed run, by what it does and in which cloud.
     pub calls: BTreeMap<(Moment, &'static str), Calls>,
+    /// Changes of Terraform's state after which an undisturbed run makes further calls.
+    pub recorded: BTreeMap<Moment, usize>,
     /// Kill points that were to be tried.
     pub planned: usize,
     /// Kill points at which the provider was really killed, and after which everything converged.
     pub survived: usize,
-    /// Kill points that came to nothing, because the run made fewer calls this time.
+    /// Kill points that were not reached, because the run did less after them this time.
     pub missed: usize,
+    /// The number of the first kill point that was not tried for want of time.
+    pub next: Option<usize>,
 }
 
 /// Numbers of API calls.
@@ -64,16 +71,17 @@ impl fmt::Display for KillReport {
             let calls: Vec<String> = calls
                 .map(|((_, cloud), calls)| format!("{} of {cloud} with {} writes", calls.all, calls.writes))
                 .collect();
-            write!(f, "; API calls of an undisturbed {run}: {}", calls.join(", "))?;
+            let recorded = self.recorded.get(&moment).copied().unwrap_or_default();
+            write!(f, "; undisturbed {run}: {recorded} recorded changes, API calls: {}", calls.join(", "))?;
         }
         Ok(())
     }
 }
 
-/// Which calls to kill at.
+/// Which kill points to try.
 #[derive(Clone, Copy, Debug)]
-pub struct KillCalls {
-    /// Every n-th.
+pub struct KillSample {
+    /// Every n-th of an apply, and every n-th of a destroy.
     pub every: usize,
     /// From this one on; 1 is the first.
     pub first: usize,
@@ -85,16 +93,15 @@ pub struct KillCalls {
     pub limit: Option<Duration>,
 }
 
-impl KillCalls {
-    /// Every n-th call of both.
-    pub fn every(every: usize) -> KillCalls {
-        KillCalls { every, first: 1, only: None, jobs: 2, limit: None }
+impl KillSample {
+    /// Every n-th of both.
+    pub fn every(every: usize) -> KillSample {
+        KillSample { every, first: 1, only: None, jobs: 2, limit: None }
     }
 }
 
-/// Kills the provider before these API calls of an apply and of a destroy, and after those of them that write, in each of
-/// the clouds. After each kill, apply must converge without duplicates and leave no change to plan, and destroy must leave
-/// nothing.
+/// Kills the provider at these points of an apply and of a destroy. After each kill, apply must converge without
+/// duplicates and leave no change to plan, and destroy must leave nothing.
 ///
 /// A round has a kill point of an apply, one of the destroy that follows, or both. Rounds run on stages of their own.
 ///
@@ -102,11 +109,11 @@ impl KillCalls {
 /// The first kill point that was not survived, with Terraform's output.
 pub fn kill_points<C: Emulated + Send>(
     stage: impl Fn() -> Result<Stage<C>> + Sync,
-    at: KillCalls,
+    at: KillSample,
     told: &mut (dyn FnMut(&str) + Send),
 ) -> Result<KillReport> {
     let first = stage()?;
-    let mut report = KillReport { calls: undisturbed(&first)?, ..KillReport::default() };
+    let mut report = undisturbed(&first)?;
     let [applies, destroys] = [Moment::Apply, Moment::Destroy].map(|moment| points(&report, at, moment));
     report.planned = applies.len() + destroys.len();
     let (next, rounds) = (AtomicUsize::new(0), applies.len().max(destroys.len()));
@@ -114,8 +121,11 @@ pub fn kill_points<C: Emulated + Send>(
     let shared = Mutex::new((&mut report, told));
     let work = |mut stage: Stage<C>| -> Result<()> {
         loop {
+            if at.limit.is_some_and(|limit| begun.elapsed() > limit) {
+                return Ok(());
+            }
             let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= rounds || at.limit.is_some_and(|limit| begun.elapsed() > limit) {
+            if number >= rounds {
                 return Ok(());
             }
             // The emulator lists what was deleted for ever, and gets slower by it.
@@ -145,44 +155,94 @@ pub fn kill_points<C: Emulated + Send>(
             .into_iter()
             .fold(own, |all, other| all.and(other.join().map_err(|_| anyhow!("a thread panicked"))?))
     })?;
+    let done = next.into_inner();
+    report.next = (done < rounds).then_some(at.first + done * at.every);
     Ok(report)
 }
 
-/// The kill points of applies or of destroys.
-fn points(report: &KillReport, at: KillCalls, of: Moment) -> Vec<KillPoint> {
-    let mut points = Vec::new();
-    let wanted = at.only.is_none_or(|only| only == of);
-    for ((moment, cloud), calls) in report.calls.iter().filter(|((moment, _), _)| wanted && *moment == of) {
-        // A sample of the writes begins as early as that of all calls, and has as many kill points.
-        let among_writes = |number: usize| (number * calls.writes).div_ceil(calls.all.max(1)).max(1);
-        let sides = [
-            (Phase::Before, calls.all, at.first, at.every.max(1)),
-            (Phase::After, calls.writes, among_writes(at.first), among_writes(at.every)),
-        ];
-        for (phase, calls, first, every) in sides {
-            let numbers = (first..=calls).step_by(every);
-            points.extend(numbers.map(|call| KillPoint { moment: *moment, cloud, call, calls, phase }));
-        }
+/// The kill points of applies or of destroys, in the order in which a run reaches them.
+fn points(report: &KillReport, at: KillSample, of: Moment) -> Vec<KillPoint> {
+    if at.only.is_some_and(|only| only != of) {
+        return Vec::new();
     }
-    points
+    let recorded = report.recorded.get(&of).copied().unwrap_or_default();
+    let point = |place| KillPoint { moment: of, place };
+    let mut points: Vec<_> = (0..=recorded)
+        .map(|change| (change, recorded, point(Place::Recorded { change, of: recorded })))
+        .collect();
+    for ((_, cloud), Calls { writes, .. }) in report.calls.iter().filter(|((moment, _), _)| *moment == of) {
+        let written = |write| (write, *writes, point(Place::Written { cloud, write, of: *writes }));
+        points.extend((1..=*writes).map(written));
+    }
+    // By the part of the run that lies before them.
+    points.sort_by_key(|(number, of, _)| number * 1_000_000 / (*of).max(1));
+    let wanted = points.into_iter().skip(at.first.saturating_sub(1)).step_by(at.every.max(1));
+    wanted.map(|(.., point)| point).collect()
 }
 
-/// The API calls of an apply and of a destroy, by cloud.
-fn undisturbed<C: Emulated>(stage: &Stage<C>) -> Result<BTreeMap<(Moment, &'static str), Calls>> {
-    let mut calls = BTreeMap::new();
+/// What an apply and a destroy do if nobody disturbs them.
+fn undisturbed<C: Emulated>(stage: &Stage<C>) -> Result<KillReport> {
+    let mut report = KillReport::default();
     for moment in [Moment::Apply, Moment::Destroy] {
+        let changes = Changes::from_now(&stage.terraform);
         for (_, front) in stage.cloud.fronts() {
             front.clear_calls();
+            let changes = changes.clone();
+            front.arm(KillSwitch::once(move || {
+                changes.count();
+                false
+            }));
         }
         moment.run(&stage.terraform)?.success()?;
+        report.recorded.insert(moment, changes.last());
         for (cloud, front) in stage.cloud.fronts() {
+            front.disarm();
             let made = front.calls();
             let writes = made.iter().filter(|call| !call.is_read()).count();
-            calls.insert((moment, cloud), Calls { all: made.len(), writes });
+            report.calls.insert((moment, cloud), Calls { all: made.len(), writes });
         }
     }
     stage.nothing_left()?;
-    Ok(calls)
+    Ok(report)
+}
+
+/// Counts how often Terraform has recorded a change in its state, which it does whenever a resource operation has
+/// finished. Clones count together.
+#[derive(Clone, Debug)]
+struct Changes {
+    state: PathBuf,
+    begun: usize,
+    last: Arc<AtomicUsize>,
+}
+
+impl Changes {
+    /// Counts from 0.
+    fn from_now(terraform: &Terraform) -> Changes {
+        let state = terraform.folder().join("terraform.tfstate");
+        let begun = serial(&state).unwrap_or_default();
+        Changes { state, begun, last: Arc::default() }
+    }
+
+    /// How many there are by now.
+    fn count(&self) -> usize {
+        // Terraform may be writing it just now: then the number is that of the last time.
+        let now = serial(&self.state).unwrap_or_default().saturating_sub(self.begun);
+        self.last.fetch_max(now, Ordering::Relaxed).max(now)
+    }
+
+    /// How many there were at the last count.
+    fn last(&self) -> usize {
+        self.last.load(Ordering::Relaxed)
+    }
+}
+
+/// The serial number of a state, which is among its first members.
+fn serial(state: &Path) -> Option<usize> {
+    let mut head = Vec::new();
+    File::open(state).ok()?.take(512).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    let (_, serial) = head.split_once("\"serial\":")?;
+    serial.split_once(',')?.0.trim().parse().ok()
 }
 
 impl Moment {
@@ -195,38 +255,53 @@ impl Moment {
 }
 
 /// Where the provider is killed once.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct KillPoint {
     moment: Moment,
-    cloud: &'static str,
-    /// The number of the call: before it among all calls, after it among those that write.
-    call: usize,
-    /// As many does an undisturbed run make.
-    calls: usize,
-    phase: Phase,
+    place: Place,
+}
+
+/// A place in a run.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// After this write to a cloud; 1 is the first. An undisturbed run has `of`.
+    Written { cloud: &'static str, write: usize, of: usize },
+    /// Before the first call after this change of Terraform's state; 0 is the beginning. An undisturbed run has `of`.
+    Recorded { change: usize, of: usize },
 }
 
 impl fmt::Display for KillPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let KillPoint { moment, cloud, call, calls, phase } = self;
-        let (side, what) = match phase {
-            Phase::Before => ("before", "call"),
-            Phase::After => ("after", "write"),
-        };
-        write!(f, "{moment:?}, {side} {what} {call} of {calls} in {cloud}")
+        write!(f, "{:?}, ", self.moment)?;
+        match self.place {
+            Place::Written { cloud, write, of } => write!(f, "after write {write} of {of} in {cloud}"),
+            Place::Recorded { change: 0, .. } => write!(f, "before the first call"),
+            Place::Recorded { change, of } => write!(f, "after recorded change {change} of {of}"),
+        }
     }
 }
 
 impl KillPoint {
     /// Kills there; the action at which the kill struck.
     fn strike<C: Emulated>(&self, stage: &Stage<C>) -> Result<Option<String>> {
-        let mut fronts = stage.cloud.fronts().into_iter();
-        let front = fronts.find_map(|(name, front)| (name == self.cloud).then_some(front));
-        let front = front.with_context(|| format!("no cloud {}", self.cloud))?;
-        let switch = KillSwitch::caller(self.call, self.phase);
-        front.arm(if self.phase == Phase::After { switch.of_writes() } else { switch });
+        let changes = Changes::from_now(&stage.terraform);
+        let fired = Arc::new(AtomicBool::new(false));
+        for (name, front) in stage.cloud.fronts() {
+            match self.place {
+                Place::Written { cloud, write, .. } if cloud == name => {
+                    front.arm(KillSwitch::writer(write, Phase::After));
+                }
+                Place::Written { .. } => (),
+                Place::Recorded { change, .. } => {
+                    let (changes, fired) = (changes.clone(), Arc::clone(&fired));
+                    let due = move || changes.count() >= change && !fired.swap(true, Ordering::Relaxed);
+                    front.arm(KillSwitch::once(due));
+                }
+            }
+        }
         let run = self.moment.run(&stage.terraform)?;
-        let struck = front.disarm();
+        let struck =
+            stage.cloud.fronts().into_iter().fold(None, |struck, (_, front)| front.disarm().or(struck));
         ensure!(
             struck.is_none() || run.code != 0,
             "the provider was killed and Terraform reports success:\n{}",
@@ -270,27 +345,48 @@ fn round<'a, C: Emulated>(
 mod tests {
     use super::*;
 
-    fn sides(calls: Calls, at: KillCalls) -> [Vec<usize>; 2] {
-        let report =
-            KillReport { calls: BTreeMap::from([((Moment::Apply, "AWS"), calls)]), ..KillReport::default() };
-        let points = points(&report, at, Moment::Apply);
-        [Phase::Before, Phase::After]
-            .map(|phase| points.iter().filter(|point| point.phase == phase).map(|point| point.call).collect())
+    fn apply(recorded: usize, writes: usize) -> KillReport {
+        KillReport {
+            calls: BTreeMap::from([((Moment::Apply, "AWS"), Calls { all: 2 * writes, writes })]),
+            recorded: BTreeMap::from([(Moment::Apply, recorded)]),
+            ..KillReport::default()
+        }
     }
 
     #[test]
-    fn every_call_and_every_write_has_a_kill_point() {
-        let [before, after] = sides(Calls { all: 5, writes: 2 }, KillCalls::every(1));
-        assert_eq!((before, after), (vec![1, 2, 3, 4, 5], vec![1, 2]));
-        let [before, after] = sides(Calls { all: 3, writes: 0 }, KillCalls::every(1));
-        assert_eq!((before.len(), after.len()), (3, 0));
-        assert_eq!(sides(Calls::default(), KillCalls::every(1)), [Vec::<usize>::new(), Vec::new()]);
+    fn every_write_and_every_recorded_change_has_a_kill_point() {
+        let (recorded, written) = (
+            |change| Place::Recorded { change, of: 2 },
+            |write| Place::Written { cloud: "AWS", write, of: 3 },
+        );
+        let places = |moment| {
+            let points = points(&apply(2, 3), KillSample::every(1), moment);
+            points.into_iter().map(|point| point.place).collect::<Vec<_>>()
+        };
+        let all = [recorded(0), written(1), recorded(1), written(2), recorded(2), written(3)];
+        assert_eq!(places(Moment::Apply), all);
+        assert_eq!(places(Moment::Destroy), [Place::Recorded { change: 0, of: 0 }]);
     }
 
     #[test]
-    fn a_sample_has_both_sides() {
-        let at = KillCalls { first: 40, ..KillCalls::every(17) };
-        let [before, after] = sides(Calls { all: 100, writes: 20 }, at);
-        assert_eq!((before, after), (vec![40, 57, 74, 91], vec![8, 12, 16, 20]));
+    fn a_sample_has_both_kinds() {
+        let at = KillSample { first: 4, ..KillSample::every(5) };
+        let sample = points(&apply(20, 20), at, Moment::Apply);
+        let written = sample.iter().filter(|point| matches!(point.place, Place::Written { .. })).count();
+        assert_eq!((sample.len(), written), (8, 4));
+    }
+
+    #[test]
+    fn changes_are_counted_by_the_serial_number_of_the_state() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let state = folder.path().join("terraform.tfstate");
+        let count = |text: &str| {
+            std::fs::write(&state, text)?;
+            anyhow::Ok(serial(&state))
+        };
+        assert_eq!(serial(&state), None);
+        assert_eq!(count("{\n  \"version\": 4,\n  \"serial\": 17,\n  \"lineage\": \"x\"}")?, Some(17));
+        assert_eq!(count("{\n  \"version\": 4,\n  \"serial\": 1")?, None);
+        Ok(())
     }
 }

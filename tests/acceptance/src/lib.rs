@@ -14,7 +14,7 @@ pub mod rotation;
 pub mod sandbox;
 mod stage;
 
-pub use kill::{Calls, KillCalls, KillReport, Moment, kill_points};
+pub use kill::{Calls, KillReport, KillSample, Moment, kill_points};
 pub use stage::{
     All, AllStage, AwsStage, Emulated, GoogleStage, REGISTRY_PASSWORD, RunPodStage, SIGNING_KEY, Stage,
     build_folder, flat,

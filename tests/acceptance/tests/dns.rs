@@ -2,7 +2,7 @@
 //! refuses.
 
 use anyhow::{Result, ensure};
-use warren_acceptance::{AwsStage, KillCalls, flat, kill_points};
+use warren_acceptance::{AwsStage, KillSample, flat, kill_points};
 use warren_harness::{Fault, Kind, ProxyConfig};
 
 const NETWORK: &str = r#"
@@ -282,7 +282,7 @@ fn the_resolver_follows_its_configuration_in_a_slow_cloud() -> Result<()> {
 fn a_provider_killed_at_zones_leaves_nothing_behind() -> Result<()> {
     let configuration = zone(HUB, "", "[\"10.0.0.5\"]") + ASSOCIATION;
     let stage = || AwsStage::with(ProxyConfig { pending: 1, ..ProxyConfig::default() }, &configuration);
-    let report = kill_points(stage, KillCalls::every(9), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillSample::every(3), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 6, "{report}");
     Ok(())

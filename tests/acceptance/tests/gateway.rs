@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use warren_acceptance::journey::{self, in_no_file};
 use warren_acceptance::overlay::{Instance, Process};
-use warren_acceptance::{AwsStage, KillCalls, kill_points, rotation};
+use warren_acceptance::{AwsStage, KillSample, kill_points, rotation};
 use warren_harness::{Fault, NetNs, ProxyConfig};
 
 fn stage(habits: ProxyConfig) -> Result<AwsStage> {
@@ -183,7 +183,7 @@ fn a_missing_or_wrong_secret_is_told_and_asked_for_until_it_is_right() -> Result
 #[test]
 fn a_provider_killed_at_keys_and_gateways_leaves_nothing_behind() -> Result<()> {
     let stage = || stage(ProxyConfig::default());
-    let report = kill_points(stage, KillCalls::every(31), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillSample::every(11), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 8, "{report}");
     Ok(())

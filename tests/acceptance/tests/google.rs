@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use warren_acceptance::{AllStage, GoogleStage, KillCalls, build_folder, flat, kill_points};
+use warren_acceptance::{AllStage, GoogleStage, KillSample, build_folder, flat, kill_points};
 use warren_harness::{Fault, GoogleConfig, ProxyConfig, RunPodConfig};
 
 const NETWORK: &str = r#"
@@ -149,7 +149,7 @@ fn the_example_is_built_changed_in_place_and_taken_down() -> Result<()> {
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
     let stage =
         || GoogleStage::example("gcp-hub-spoke", GoogleConfig { polls: 1, ..GoogleConfig::default() });
-    let report = kill_points(stage, KillCalls::every(71), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillSample::every(19), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 4, "{report}");
     Ok(())

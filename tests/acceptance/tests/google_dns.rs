@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use warren_acceptance::{GoogleStage, KillCalls, flat, kill_points};
+use warren_acceptance::{GoogleStage, KillSample, flat, kill_points};
 use warren_harness::{Fault, GoogleConfig};
 
 const ZONE: &str = "projects/acme-ml/managedZones/apis";
@@ -168,7 +168,7 @@ fn what_fails_or_is_put_off_converges() -> Result<()> {
 #[test]
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
     let stage = || GoogleStage::with(GoogleConfig { polls: 1, ..GoogleConfig::default() }, DNS);
-    let report = kill_points(stage, KillCalls::every(11), &mut |_| {})?;
+    let report = kill_points(stage, KillSample::every(5), &mut |_| {})?;
     ensure!(report.survived >= 4, "{report}");
     Ok(())
 }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use warren_acceptance::journey::{self, changes, in_no_file};
 use warren_acceptance::overlay::{Instance, Process};
-use warren_acceptance::{GoogleStage, KillCalls, flat, kill_points, rotation};
+use warren_acceptance::{GoogleStage, KillSample, flat, kill_points, rotation};
 use warren_harness::{Fault, GoogleConfig, NetNs};
 
 const GATEWAY: &str = "projects/acme-ml/zones/us-central1-a/instances/gw-a";
@@ -272,7 +272,7 @@ fn by_hand(stage: &GoogleStage, path: &str, body: &Value) -> Result<()> {
 #[test]
 fn a_provider_killed_at_keys_and_gateways_leaves_nothing_behind() -> Result<()> {
     let stage = || stage(GoogleConfig { polls: 1, ..GoogleConfig::default() });
-    let report = kill_points(stage, KillCalls::every(41), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillSample::every(19), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 8, "{report}");
     Ok(())

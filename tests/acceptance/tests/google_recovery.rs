@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use warren_acceptance::journey::changes;
 use warren_acceptance::overlay::Instance;
-use warren_acceptance::{GoogleStage, KillCalls, kill_points};
+use warren_acceptance::{GoogleStage, KillSample, kill_points};
 use warren_harness::{Fault, GoogleConfig};
 
 const VM: &str = "projects/acme-ml/zones/us-central1-a/instances/gw-a";
@@ -256,7 +256,7 @@ fn a_lost_state_is_imported_or_adopted() -> Result<()> {
 #[test]
 fn a_provider_killed_at_a_group_leaves_nothing_behind() -> Result<()> {
     let stage = || stage(GoogleConfig { polls: 1, ..GoogleConfig::default() });
-    let report = kill_points(stage, KillCalls::every(29), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillSample::every(19), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 8, "{report}");
     Ok(())

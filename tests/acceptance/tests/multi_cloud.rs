@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use warren_acceptance::journey::{self, changes};
 use warren_acceptance::overlay::Instance;
-use warren_acceptance::{AllStage, KillCalls, build_folder, kill_points};
+use warren_acceptance::{AllStage, KillSample, build_folder, kill_points};
 use warren_harness::{GoogleConfig, NetNs, ProxyConfig, RunPodConfig};
 
 const GOOGLES: &str = "projects/acme-ml/zones/us-central1-a/instances/gw-gcp";
@@ -130,7 +130,7 @@ fn two_hubs_are_joined_and_their_gateways_find_each_other() -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill --example multi-cloud` tries them all.
 #[test]
 fn a_provider_killed_in_either_cloud_leaves_nothing_behind() -> Result<()> {
-    let report = kill_points(stage, KillCalls { first: 20, ..KillCalls::every(70) }, &mut |line| {
+    let report = kill_points(stage, KillSample { first: 7, ..KillSample::every(27) }, &mut |line| {
         println!("{line}");
     })?;
     println!("{report}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use warren_acceptance::{AwsStage, KillCalls, flat, kill_points};
+use warren_acceptance::{AwsStage, KillSample, flat, kill_points};
 use warren_harness::{Fault, Kind, ProxyConfig};
 
 /// Two isolated spokes; both reach the hub, where the internet is.
@@ -122,7 +122,7 @@ fn isolated_spokes_are_applied_changed_imported_and_destroyed() -> Result<()> {
 #[test]
 fn connections_survive_kill_points() -> Result<()> {
     let stage = || AwsStage::with(ProxyConfig::default(), ISOLATED);
-    let report = kill_points(stage, KillCalls { first: 40, ..KillCalls::every(17) }, &mut |_| ())?;
+    let report = kill_points(stage, KillSample { first: 5, ..KillSample::every(7) }, &mut |_| ())?;
     ensure!(report.survived > 8, "{report}");
     Ok(())
 }

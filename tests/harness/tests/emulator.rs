@@ -549,10 +549,17 @@ fn kill_points_end_the_caller_exactly_there() {
         assert_eq!(call.params.get("CidrBlock"), "10.3.0.0/16");
     }
     // Counting calls that change something.
-    aws.proxy().arm(KillSwitch::run(1, Phase::After, |_| {}).of_writes());
-    assert_eq!(ec2(&aws, "DescribeVpcs", &[]).status, 200);
-    assert!(try_ec2(&aws, "CreateVpc", &[("CidrBlock", "10.9.0.0/16")]).is_none());
-    assert_eq!(aws.proxy().disarm().unwrap().action, "CreateVpc");
+    aws.proxy().arm(KillSwitch::writer(2, Phase::After));
+    Command::new(&python).args(["-c", CREATES, &aws.endpoint()]).output().unwrap();
+    assert_eq!(aws.proxy().disarm().unwrap().params.get("CidrBlock"), "10.2.0.0/16");
+    // Before the first call for which a condition holds.
+    let mut asked = 0;
+    aws.proxy().arm(KillSwitch::once(move || {
+        asked += 1;
+        asked == 4
+    }));
+    Command::new(&python).args(["-c", CREATES, &aws.endpoint()]).output().unwrap();
+    assert_eq!(aws.proxy().disarm().unwrap().params.get("CidrBlock"), "10.4.0.0/16");
     // By process id, and by a callback.
     let mut bystander = Command::new("sleep").arg("60").spawn().unwrap();
     aws.proxy().arm(KillSwitch::pid(1, Phase::Before, bystander.id()));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use warren_acceptance::{KillCalls, RunPodStage, flat, kill_points};
+use warren_acceptance::{KillSample, RunPodStage, flat, kill_points};
 use warren_harness::{Fault, RunPodConfig};
 
 use super::account::{DELEGATION, SECRET};
@@ -92,7 +92,7 @@ fn a_provider_killed_at_any_call_leaves_no_cluster_behind() -> Result<()> {
     ]
     .concat();
     let stage = || RunPodStage::with(RunPodConfig::default(), &all);
-    let report = kill_points(stage, KillCalls::every(4), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillSample::every(3), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 6, "{report}");
     Ok(())

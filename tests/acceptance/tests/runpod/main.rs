@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
-use warren_acceptance::{KillCalls, REGISTRY_PASSWORD, RunPodStage, SIGNING_KEY, flat, kill_points};
+use warren_acceptance::{KillSample, REGISTRY_PASSWORD, RunPodStage, SIGNING_KEY, flat, kill_points};
 use warren_harness::{Fault, RunPodConfig};
 
 const TOKEN: &str = "pod-token-value-91c2";
@@ -457,7 +457,7 @@ fn gpu_types_come_from_the_catalog_cheapest_first() -> Result<()> {
 #[test]
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
     let stage = || example(RunPodConfig { polls: 1, ..RunPodConfig::default() });
-    let report = kill_points(stage, KillCalls::every(6), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillSample::every(3), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 4, "{report}");
     Ok(())

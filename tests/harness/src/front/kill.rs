@@ -17,16 +17,22 @@ pub enum Phase {
     After,
 }
 
-/// Ends a process by SIGKILL exactly before or after the emulator handles the n-th call from now.
+/// Ends a process by SIGKILL exactly before or after the emulator handles a call: the n-th from now, the n-th that
+/// changes something, or the first for which a condition holds.
 ///
 /// After it has fired, calls on connections that were open by then are cut unseen: a dead process makes no calls.
 /// A new process makes new connections and is served.
 pub struct KillSwitch {
-    call: usize,
-    /// Whether calls that only read are not counted.
-    writes: bool,
+    due: Due,
     phase: Phase,
     target: Target,
+}
+
+/// The call at which a switch fires; numbers count from 1.
+enum Due {
+    Call(usize),
+    Write(usize),
+    First(Box<dyn FnMut() -> bool + Send>),
 }
 
 enum Target {
@@ -39,23 +45,28 @@ impl KillSwitch {
     /// Kills the process that makes the call, whichever that is: the owner of the client's socket.
     /// `call` counts from 1.
     pub fn caller(call: usize, phase: Phase) -> Self {
-        Self { call, writes: false, phase, target: Target::Caller }
+        Self { due: Due::Call(call), phase, target: Target::Caller }
     }
 
-    /// Counts only calls that change something.
-    #[must_use]
-    pub fn of_writes(self) -> Self {
-        Self { writes: true, ..self }
+    /// Kills the process that makes the n-th call that changes something.
+    pub fn writer(write: usize, phase: Phase) -> Self {
+        Self { due: Due::Write(write), phase, target: Target::Caller }
+    }
+
+    /// Kills the process that makes the first call at whose arrival `condition` holds, before the call.
+    /// The condition is asked at every call, and must not block.
+    pub fn once(condition: impl FnMut() -> bool + Send + 'static) -> Self {
+        Self { due: Due::First(Box::new(condition)), phase: Phase::Before, target: Target::Caller }
     }
 
     /// Kills the process with this id.
     pub fn pid(call: usize, phase: Phase, pid: u32) -> Self {
-        Self { call, writes: false, phase, target: Target::Pid(pid) }
+        Self { due: Due::Call(call), phase, target: Target::Pid(pid) }
     }
 
     /// Runs this instead, on a thread that may block, such as one that calls [`crate::Killer::kill`].
     pub fn run(call: usize, phase: Phase, callback: impl FnOnce(&Call) + Send + 'static) -> Self {
-        Self { call, writes: false, phase, target: Target::Callback(Box::new(callback)) }
+        Self { due: Due::Call(call), phase, target: Target::Callback(Box::new(callback)) }
     }
 
     /// Does it, and returns once the process is dead. `ports` are those of the connection: the client's and ours.
@@ -75,11 +86,7 @@ impl KillSwitch {
 
 impl fmt::Debug for KillSwitch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KillSwitch")
-            .field("call", &self.call)
-            .field("writes", &self.writes)
-            .field("phase", &self.phase)
-            .finish_non_exhaustive()
+        f.debug_struct("KillSwitch").field("phase", &self.phase).finish_non_exhaustive()
     }
 }
 
@@ -146,13 +153,13 @@ impl Kills {
 
     /// Takes the switch if it is due at this number and phase.
     pub(super) fn due(&mut self, number: Number, phase: Phase, call: &Call) -> Option<KillSwitch> {
-        let due = self.armed.as_ref().is_some_and(|switch| {
-            let here = if switch.writes {
-                !call.is_read() && switch.call == number.writes
-            } else {
-                switch.call == number.all
-            };
-            here && switch.phase == phase
+        let due = self.armed.as_mut().is_some_and(|switch| {
+            switch.phase == phase
+                && match &mut switch.due {
+                    Due::Call(nth) => *nth == number.all,
+                    Due::Write(nth) => !call.is_read() && *nth == number.writes,
+                    Due::First(condition) => condition(),
+                }
         });
         due.then(|| self.fired = Some(call.clone())).and_then(|()| self.armed.take())
     }

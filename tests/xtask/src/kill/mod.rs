@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use warren_acceptance::{
-    AllStage, AwsStage, Emulated, GoogleStage, KillCalls, KillReport, Moment, RunPodStage, Stage, kill_points,
+    AllStage, AwsStage, Emulated, GoogleStage, KillReport, KillSample, Moment, RunPodStage, Stage,
+    kill_points,
 };
 use warren_harness::{GoogleConfig, ProxyConfig, RunPodConfig};
 
@@ -60,10 +61,10 @@ pub(crate) struct Arguments {
     /// Try only every n-th kill point
     #[arg(long, default_value_t = 1)]
     every: usize,
-    /// Number of the first API call to try
-    #[arg(long, default_value_t = 1)]
-    first: usize,
-    /// Try only the calls of an apply, or of a destroy
+    /// Number of the first kill point to try [default: 1, or the first that `--record` has not tried]
+    #[arg(long)]
+    first: Option<usize>,
+    /// Try only kill points of an apply, or of a destroy
     #[arg(long, value_enum)]
     only: Option<Run>,
     /// Number of kill points that are tried at a time, each with emulators of its own
@@ -72,19 +73,21 @@ pub(crate) struct Arguments {
     /// Start no new kill point after this time
     #[arg(long, value_name = "MINUTES")]
     limit: Option<u64>,
-    /// Record the result in docs/kill-points, and write docs/kill-points.md again
-    #[arg(long)]
+    /// Record the result in docs/kill-points, and write docs/kill-points.md again. Continues a record that `--limit` ended
+    #[arg(long, conflicts_with_all = ["every", "only", "first"])]
     record: bool,
 }
 
-/// Kills the provider at these calls of an example, and prints the result of each.
+/// Kills the provider at these points of an example, and prints the result of each.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { example, every, first, only, jobs, limit, record } = *arguments;
     if std::env::var_os("WARREN_BUILD_FOLDER").is_none() {
         build::products()?;
     }
+    let begun = if record { record::begun(example)? } else { None };
+    let first = first.or(begun.as_ref().and_then(|record| record.next)).unwrap_or(1);
     let limit = limit.map(|minutes| Duration::from_secs(60 * minutes));
-    let at = KillCalls { every, first, only: only.map(Into::into), jobs, limit };
+    let at = KillSample { every, first, only: only.map(Into::into), jobs, limit };
     let aws = |example| move || AwsStage::example(example, ProxyConfig::default());
     let google = |example| move || GoogleStage::example(example, GoogleConfig::default());
     let runpod = |example| move || RunPodStage::example(example, RunPodConfig::default());
@@ -102,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     ensure!(report.survived > 0, "no kill point was reached");
     println!("{report}");
     if record {
-        record::keep(example, &report)?;
+        record::keep(example, begun, &report)?;
         page::draw()?;
     }
     Ok(())
@@ -117,7 +120,7 @@ impl Example {
 
 fn tried<C: Emulated + Send>(
     stage: impl Fn() -> Result<Stage<C>> + Sync,
-    at: KillCalls,
+    at: KillSample,
 ) -> Result<KillReport> {
     kill_points(stage, at, &mut |line| println!("{line}"))
 }

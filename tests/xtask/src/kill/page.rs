@@ -15,6 +15,7 @@ struct Row {
     example: String,
     calls: String,
     writes: String,
+    recorded: String,
     points: String,
     result: String,
 }
@@ -40,8 +41,9 @@ fn row(example: Example) -> Result<Row> {
     Ok(match record::read(example)? {
         Some(record) => Row {
             example: example.name(),
-            calls: format!("{}, {}", record.apply.all, record.destroy.all),
+            calls: format!("{}, {}", record.apply.calls, record.destroy.calls),
             writes: format!("{}, {}", record.apply.writes, record.destroy.writes),
+            recorded: format!("{}, {}", record.apply.recorded, record.destroy.recorded),
             points: total(&record).to_string(),
             result: result(&record),
         },
@@ -49,15 +51,16 @@ fn row(example: Example) -> Result<Row> {
             example: example.name(),
             calls: none(),
             writes: none(),
+            recorded: none(),
             points: none(),
             result: "not recorded".to_owned(),
         },
     })
 }
 
-/// One before each call, and one after each write.
+/// The number of kill points of both runs.
 fn total(record: &Record) -> usize {
-    [&record.apply, &record.destroy].into_iter().map(|calls| calls.all + calls.writes).sum()
+    record.apply.points() + record.destroy.points()
 }
 
 fn result(record: &Record) -> String {
@@ -73,18 +76,19 @@ fn result(record: &Record) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Calls;
+    use super::super::record::Undisturbed;
     use super::*;
 
     #[test]
     fn a_sample_is_not_shown_as_all() {
-        let calls = || Calls { all: 10, writes: 3 };
+        let run = || Undisturbed { calls: 30, writes: 8, recorded: 4 };
         let record = |survived, missed| Record {
             date: "2026-01-02".to_owned(),
-            apply: calls(),
-            destroy: calls(),
+            apply: run(),
+            destroy: run(),
             survived,
             missed,
+            next: None,
         };
         assert_eq!(total(&record(26, 0)), 26);
         assert_eq!(result(&record(26, 0)), "26 survived, 2026-01-02");
