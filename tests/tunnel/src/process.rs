@@ -12,6 +12,21 @@ use tempfile::TempDir;
 
 use crate::wait_for;
 
+/// `PTRACE_SEIZE`, `PTRACE_INTERRUPT`, a wait for the stop (`__WALL`), and `PTRACE_DETACH` after some seconds.
+const FREEZE: &str = r"
+import ctypes, os, sys, time
+task, seconds = int(sys.argv[1]), float(sys.argv[2])
+libc = ctypes.CDLL(None, use_errno=True)
+def ptrace(request):
+    if libc.ptrace(request, task, None, None) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+ptrace(0x4206)
+ptrace(0x4207)
+os.waitpid(task, 0x40000000)
+time.sleep(seconds)
+ptrace(17)
+";
+
 /// A process started by the lab; what it prints goes to a file. It is killed when the value is dropped.
 #[derive(Debug)]
 pub struct Daemon {
@@ -108,6 +123,21 @@ impl Daemon {
     /// The process is gone.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         kill_process(Pid::from_child(&self.child), signal).context("the process is gone")
+    }
+
+    /// Stops one of its threads for a while, as a debugger does; the others go on.
+    ///
+    /// # Errors
+    /// It has no thread of that name, or this process may not trace it.
+    pub fn freeze(&self, thread: &str, time: Duration) -> Result<()> {
+        let named = |task: &fs::DirEntry| {
+            fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == thread)
+        };
+        let task = fs::read_dir(self.proc("task"))?.filter_map(Result::ok).find(named);
+        let task = task.with_context(|| format!("no thread {thread}"))?.file_name();
+        let mut command = Command::new("python3");
+        command.args(["-c", FREEZE]).arg(task).arg(time.as_secs_f64().to_string());
+        crate::namespace::run(&mut command).map(drop)
     }
 
     /// Asks it to end, and waits.

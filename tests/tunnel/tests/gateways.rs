@@ -95,6 +95,22 @@ fn gateways_pods_and_etcd_die_and_traffic_goes_on() {
     drop((again, askers));
 }
 
+/// A stall of the agent's control thread, as on an overloaded machine, is longer than anybody waits for its answers.
+#[test]
+fn an_agent_that_stood_still_fails_over_all_the_same() {
+    let fleet = Fleet::new(2).unwrap();
+    let mut gateways = [0, 1].map(|index| fleet.gateway(index).unwrap());
+    let pod = fleet.pod(1, &fleet.fabric.token("gpu", &[]).unwrap()).unwrap();
+    let asker = [fleet.asker(1).unwrap()];
+    all_answered(&asker).unwrap();
+    pod.daemon.freeze("control", Duration::from_secs(12)).unwrap();
+    assert!(pod.daemon.log().contains("the control thread does not answer"), "{}", pod.daemon.log());
+    all_answered(&asker).unwrap();
+    let at = carries(&gateways);
+    gateways[at].daemon.kill().unwrap();
+    all_answered(&asker).unwrap_or_else(|error| panic!("{error:#}\n{}", pod.daemon.log()));
+}
+
 /// A program that has asked and waits for its answer sends nothing that anybody could reset: its agent does it.
 #[test]
 fn who_waits_learns_that_its_gateway_has_died() {

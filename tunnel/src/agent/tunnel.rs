@@ -45,12 +45,20 @@ pub(super) trait TunnelHandle: Send + Sync {
     fn status(&self) -> Result<Status>;
     /// Whether the tunnel works.
     fn alive(&self) -> bool;
+    /// Whether the tunnel has ended. One that is late has not.
+    fn ended(&self) -> bool {
+        !self.alive()
+    }
     /// Starts a handshake with every peer without a session. The kernel starts its own when there is something to send.
     fn start_handshakes(&self) {}
+    /// Whether it reports signs of life of its peers.
+    fn has_signs(&self) -> bool {
+        false
+    }
     /// Signs of life of the given peers, and the time on the same clock.
     ///
     /// # Errors
-    /// When the tunnel has ended or has no such signs.
+    /// When the tunnel has ended, is late, or has no such signs.
     fn signs(&self, _: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Liveness)>)> {
         Err(Problem::new("the kernel's WireGuard reports no signs of life"))
     }

@@ -1,12 +1,18 @@
 //! One file: redb, a copy-on-write B-tree. A thread of its own writes; what waits for it meanwhile goes into one
 //! commit, so that many transactions share one fsync.
+//!
+//! After a failed write, such as on a full disk, nobody knows what is in the file. The thread closes it, opens it again
+//! once a second until reading and writing succeed, and tells followers the contents anew. Until then every request
+//! fails with the reason.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self as blocking, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use redb::backends::FileBackend;
@@ -24,6 +30,8 @@ const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const FORMAT: u64 = 1;
 /// So many transactions go into one commit at most.
 const BATCH: usize = 512;
+/// Time between two attempts to open the file again.
+const REOPEN: Duration = Duration::from_secs(1);
 
 /// A store in one file, of mode 0600. One process has it at a time.
 #[derive(Debug)]
@@ -31,6 +39,21 @@ pub struct Embedded {
     jobs: Option<blocking::Sender<Job>>,
     writer: Option<thread::JoinHandle<()>>,
     members: Arc<Mutex<BTreeMap<String, Member>>>,
+    fault: Fault,
+}
+
+/// Why the file cannot be used now, if so.
+#[derive(Clone, Debug, Default)]
+struct Fault(Arc<Mutex<Option<StoreError>>>);
+
+impl Fault {
+    fn lock(&self) -> MutexGuard<'_, Option<StoreError>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        self.lock().clone().map_or(Ok(()), Err)
+    }
 }
 
 enum Job {
@@ -44,20 +67,37 @@ impl Embedded {
     /// # Errors
     /// It cannot be opened, another process has it, or it is of a newer program.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let failed = |error: &dyn std::fmt::Display| StoreError::File(format!("{}: {error}", path.display()));
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(path).map_err(|error| failed(&error))?;
-        let backend = FileBackend::new(file).map_err(|error| failed(&error))?;
-        let database = Database::builder().create_with_backend(backend).map_err(|error| failed(&error))?;
-        let table = read(&database).map_err(|error| failed(&error))?;
+        let (database, table) = open(path)?;
         let (jobs, queue) = blocking::channel();
-        let writer = Writer { database, table, followers: Vec::new(), broken: None };
-        let writer = move || writer.run(&queue);
-        let writer = thread::Builder::new().name("store".into()).spawn(writer);
-        let writer = writer.map_err(|error| failed(&error))?;
-        Ok(Self { jobs: Some(jobs), writer: Some(writer), members: Arc::default() })
+        let fault = Fault::default();
+        let writer = Writer {
+            path: path.to_owned(),
+            database: Some(database),
+            table,
+            followers: Vec::new(),
+            fault: fault.clone(),
+            tried: Instant::now(),
+        };
+        let writer = thread::Builder::new().name("store".into()).spawn(move || writer.run(&queue));
+        let writer = writer.map_err(|error| failure(path, &error))?;
+        Ok(Self { jobs: Some(jobs), writer: Some(writer), members: Arc::default(), fault })
     }
+}
+
+fn failure(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
+    StoreError::File(format!("{}: {error}", path.display()))
+}
+
+/// Opens a file, or makes it, and reads its contents.
+fn open(path: &Path) -> Result<(Database, Table), StoreError> {
+    let failed = |error: &dyn std::fmt::Display| failure(path, error);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.open(path).map_err(|error| failed(&error))?;
+    let backend = FileBackend::new(file).map_err(|error| failed(&error))?;
+    let database = Database::builder().create_with_backend(backend).map_err(|error| failed(&error))?;
+    let table = read(&database).map_err(|error| failed(&error))?;
+    Ok((database, table))
 }
 
 impl Drop for Embedded {
@@ -70,7 +110,7 @@ impl Drop for Embedded {
     }
 }
 
-/// Reads the contents of the file.
+/// Reads the contents of the file, and proves that it can be written.
 fn read(database: &Database) -> Result<Table, Box<dyn std::error::Error>> {
     let write = database.begin_write()?;
     {
@@ -99,20 +139,32 @@ fn read(database: &Database) -> Result<Table, Box<dyn std::error::Error>> {
 
 /// Has the file. The table is what is in it.
 struct Writer {
-    database: Database,
+    path: PathBuf,
+    /// `None` after a failed write, until the file is open again.
+    database: Option<Database>,
     table: Table,
     followers: Vec<mpsc::Sender<News>>,
-    /// After a failed write nobody knows what is in the file: only a new start reads it again.
-    broken: Option<StoreError>,
+    fault: Fault,
+    /// When opening the file again was last tried.
+    tried: Instant,
 }
 
 type Waiting = (oneshot::Sender<Result<Outcome, StoreError>>, Outcome);
 
 impl Writer {
     fn run(mut self, queue: &blocking::Receiver<Job>) {
-        while let Ok(first) = queue.recv() {
+        loop {
+            let wait = if self.database.is_some() { Duration::MAX } else { REOPEN };
+            let first = match queue.recv_timeout(wait) {
+                Ok(job) => Some(job),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if self.database.is_none() && self.tried.elapsed() >= REOPEN {
+                self.reopen();
+            }
             let mut batch = Vec::new();
-            for job in std::iter::once(first).chain(queue.try_iter()).take(BATCH) {
+            for job in first.into_iter().chain(queue.try_iter()).take(BATCH) {
                 match job {
                     Job::Commit(transaction, answer) => batch.push((transaction, answer)),
                     Job::Follow(follower) => {
@@ -126,7 +178,39 @@ impl Writer {
         }
     }
 
+    /// After a failed write.
+    fn close(&mut self, error: &StoreError) {
+        tracing::error!(%error, "the lease store failed; it is opened again once a second");
+        self.database = None;
+        self.tried = Instant::now();
+        *self.fault.lock() = Some(error.clone());
+        let news = News::Interrupted(error.to_string());
+        self.followers.retain(|follower| follower.blocking_send(news.clone()).is_ok());
+    }
+
+    fn reopen(&mut self) {
+        self.tried = Instant::now();
+        match open(&self.path) {
+            Ok((database, table)) => {
+                (self.database, self.table) = (Some(database), table);
+                *self.fault.lock() = None;
+                tracing::info!(path = %self.path.display(), "the lease store works again");
+                for follower in std::mem::take(&mut self.followers) {
+                    self.follow(follower);
+                }
+            }
+            Err(error) => *self.fault.lock() = Some(error),
+        }
+    }
+
     fn follow(&mut self, follower: mpsc::Sender<News>) {
+        if let Err(error) = self.fault.check() {
+            // The contents follow when the file is open again.
+            if follower.blocking_send(News::Interrupted(error.to_string())).is_ok() {
+                self.followers.push(follower);
+            }
+            return;
+        }
         let records = self.table.contents().collect();
         if follower.blocking_send(News::Contents { revision: self.table.revision(), records }).is_ok() {
             self.followers.push(follower);
@@ -137,14 +221,16 @@ impl Writer {
         if batch.is_empty() {
             return;
         }
+        if let Err(error) = self.fault.check() {
+            for (_, answer) in batch {
+                // Whoever asked may have gone away.
+                _ = answer.send(Err(error.clone()));
+            }
+            return;
+        }
         let mut waiting: Vec<Waiting> = Vec::with_capacity(batch.len());
         let mut done: Vec<(Transaction, u64)> = Vec::new();
         for (transaction, answer) in batch {
-            if let Some(error) = &self.broken {
-                // Whoever asked may have gone away.
-                _ = answer.send(Err(error.clone()));
-                continue;
-            }
             let outcome = self.table.commit(&transaction);
             if let Outcome::Committed(version) = outcome
                 && !transaction.is_check()
@@ -154,11 +240,11 @@ impl Writer {
             waiting.push((answer, outcome));
         }
         if let Err(error) = self.persist(&done) {
-            let error = StoreError::File(format!("cannot write the store's file: {error}"));
+            let error = failure(&self.path, &format!("cannot write: {error}"));
+            self.close(&error);
             for (answer, _) in waiting {
                 _ = answer.send(Err(error.clone()));
             }
-            self.broken = Some(error);
             return;
         }
         for (transaction, version) in &done {
@@ -172,8 +258,8 @@ impl Writer {
 
     /// Returns when it is on the disk.
     fn persist(&self, done: &[(Transaction, u64)]) -> Result<(), redb::Error> {
-        let Some((_, revision)) = done.last() else { return Ok(()) };
-        let write = self.database.begin_write()?;
+        let (Some((_, revision)), Some(database)) = (done.last(), &self.database) else { return Ok(()) };
+        let write = database.begin_write()?;
         {
             let mut records = write.open_table(RECORDS)?;
             for (transaction, version) in done {
@@ -209,6 +295,7 @@ impl Store for Embedded {
     }
 
     async fn announce(&self, member: Member) -> Result<Presence, StoreError> {
+        self.fault.check()?;
         let (end, ended) = oneshot::channel();
         let members = Arc::clone(&self.members);
         let name = member.name.to_string();
@@ -222,6 +309,7 @@ impl Store for Embedded {
     }
 
     async fn members(&self) -> Result<Vec<Member>, StoreError> {
+        self.fault.check()?;
         Ok(self.members.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect())
     }
 }

@@ -15,6 +15,8 @@ use warren_wire::token::TokenId;
 
 /// Set in the process that is going to be killed: where its store is, and which transaction comes first.
 const CHILD: &str = "WARREN_STORE_TEST_CHILD";
+/// Set in the process with a small disk of its own: where the disk is mounted.
+const DISK: &str = "WARREN_STORE_TEST_DISK";
 
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
@@ -169,4 +171,57 @@ fn killed_at_every_write_it_loses_nothing_that_it_acknowledged() {
         }
     }
     println!("{kills} kills, {kept} writes that were not acknowledged and yet there, {first} writes in all");
+}
+
+/// A disk that is full for a while, in a process with a mount namespace of its own.
+#[test]
+fn a_full_disk_is_reported_and_survived() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=4m disk \"${DISK}\" && exec \"$0\" --exact on_a_small_disk --nocapture --test-threads=1"
+    );
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script])
+        .arg(std::env::current_exe().unwrap())
+        .env(DISK, folder.path())
+        .output()
+        .unwrap();
+    let told =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("the disk was full"), "needs root: {told}");
+}
+
+/// The process with a small disk; as a test of its own it does nothing.
+#[test]
+fn on_a_small_disk() {
+    let Some(disk) = std::env::var_os(DISK) else { return };
+    let path = Path::new(&disk).join("leases.redb");
+    let ballast = Path::new(&disk).join("ballast");
+    runtime().block_on(async {
+        let store = Embedded::open(&path).unwrap();
+        let mut news = store.follow();
+        assert!(matches!(news.recv().await, Some(News::Contents { revision: 0, .. })));
+        assert_eq!(store.commit(&pair(1)).await, Ok(Outcome::Committed(1)));
+        assert!(matches!(news.recv().await, Some(News::Changes { revision: 1, .. })));
+        // What is left of the disk.
+        let mut file = std::fs::File::create(&ballast).unwrap();
+        while file.write_all(&[1; 4096]).is_ok() {}
+        let big =
+            |number| Transaction { put: vec![(token(number), vec![7; 1 << 20])], ..Transaction::default() };
+        let error = store.commit(&big(2)).await.unwrap_err().to_string();
+        assert!(error.contains("leases.redb: cannot write"), "{error}");
+        assert!(matches!(news.recv().await, Some(News::Interrupted(reason)) if reason == error));
+        // Also what needs no space, until the file was opened again.
+        assert!(store.commit(&pair(3)).await.is_err());
+        assert!(store.members().await.is_err());
+        println!("the disk was full");
+        drop(file);
+        std::fs::remove_file(&ballast).unwrap();
+        let Some(News::Contents { revision, records }) = news.recv().await else { panic!("no contents") };
+        assert_eq!((revision, records.len()), (1, 2), "what was acknowledged, and nothing else");
+        assert_eq!(store.members().await, Ok(Vec::new()));
+        let Ok(Outcome::Committed(_)) = store.commit(&pair(3)).await else { panic!("refused") };
+        assert!(matches!(news.recv().await, Some(News::Changes { .. })));
+    });
+    assert_eq!(contents(&path).1.len(), 4);
 }

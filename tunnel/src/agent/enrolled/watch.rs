@@ -19,7 +19,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// First and longest pause between two attempts to enrol again.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Starts the thread. It ends with the tunnel.
+/// Starts the thread. It ends with the tunnel, and not before. A backend without signs of life is not watched.
 ///
 /// # Errors
 /// When no thread can be started.
@@ -28,6 +28,9 @@ pub(in crate::agent) fn start(
     tunnel: Arc<dyn TunnelHandle>,
     events: Sender<Event>,
 ) -> Result<()> {
+    if !tunnel.has_signs() {
+        return Ok(());
+    }
     thread::Builder::new()
         .name("gateways".into())
         .stack_size(512 << 10)
@@ -41,8 +44,15 @@ fn run(enrolled: &Enrolled, tunnel: &dyn TunnelHandle, events: &Sender<Event>) {
     let mut failover = Failover::new(active);
     loop {
         thread::sleep(CHECK_INTERVAL);
-        // No signs: the tunnel has ended, or its backend does not report any.
-        let Ok((now, signs)) = tunnel.signs(keys.clone()) else { return };
+        let (now, signs) = match tunnel.signs(keys.clone()) {
+            Ok(signs) => signs,
+            Err(_) if tunnel.ended() => return,
+            // A machine without time for its threads, or one that was suspended.
+            Err(problem) => {
+                log::warn(&problem);
+                continue;
+            }
+        };
         let of = |key| signs.iter().find(|(known, _)| *known == key).map(|(_, signs)| *signs);
         let signs: Vec<Liveness> = keys.iter().map(|key| of(*key).unwrap_or_default()).collect();
         for action in failover.poll(now, &signs) {
@@ -93,7 +103,7 @@ fn rejoin(enrolled: &Enrolled, tunnel: &dyn TunnelHandle) -> Option<warren_wire:
         let until = std::time::Instant::now() + spread(pause).max(delay.min(RETRY_AFTER_MAX));
         while std::time::Instant::now() < until {
             thread::sleep(CHECK_INTERVAL);
-            if !tunnel.alive() {
+            if tunnel.ended() {
                 return None;
             }
         }

@@ -122,6 +122,14 @@ impl TunnelHandle for Handle {
         self.request(Command::Ping).is_ok()
     }
 
+    fn ended(&self) -> bool {
+        Handle::ended(self)
+    }
+
+    fn has_signs(&self) -> bool {
+        true
+    }
+
     fn start_handshakes(&self) {
         self.send(Command::StartHandshakes);
     }

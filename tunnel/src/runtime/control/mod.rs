@@ -25,6 +25,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     sync::{
         Arc,
+        atomic::{AtomicBool, Ordering},
         mpsc::{self, Receiver, SyncSender},
     },
     time::Duration,
@@ -118,6 +119,7 @@ pub struct Lookup {
 pub struct Handle {
     commands: SyncSender<Command>,
     wake: Arc<OwnedFd>,
+    ended: Arc<AtomicBool>,
 }
 
 impl Handle {
@@ -130,7 +132,14 @@ impl Handle {
             .while_doing(|| "cannot create an eventfd".into())?;
         let wake = Arc::new(wake);
         let (commands, received) = mpsc::sync_channel(COMMANDS);
-        Ok((Self { commands, wake: Arc::clone(&wake) }, Commands { received, wake }))
+        let ended = Arc::new(AtomicBool::new(false));
+        let handle = Self { commands, wake: Arc::clone(&wake), ended: Arc::clone(&ended) };
+        Ok((handle, Commands { received, wake, ended }))
+    }
+
+    /// Whether the thread has ended. One that does not answer may still do so.
+    pub fn ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Sends a command; false when the thread has ended.
@@ -155,7 +164,7 @@ impl Handle {
         self.send(command(answer));
         answered.recv_timeout(RESPONSE_TIMEOUT).map_err(|_| {
             Problem::new("the control thread does not answer")
-                .hint("see the log of the agent, then restart it")
+                .hint("the machine may be overloaded; if this lasts, see the log, then restart the program")
         })
     }
 }
@@ -164,6 +173,14 @@ impl Handle {
 pub struct Commands {
     received: Receiver<Command>,
     wake: Arc<OwnedFd>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Drop for Commands {
+    /// Also when the thread panics.
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+    }
 }
 
 impl Commands {
