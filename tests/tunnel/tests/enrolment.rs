@@ -6,13 +6,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rustix::process::Signal;
 use warren_tunnel_tests::fabric::{Gateway, Member};
-use warren_tunnel_tests::{Fabric, Namespace, wait_for};
+use warren_tunnel_tests::{Fabric, Implementation, Namespace, wait_for};
 use warren_wire::token::{CLOCK_SKEW, SigningKey, Validity};
 use warren_wire::{Token, UnixTime};
 
@@ -111,6 +112,49 @@ fn a_pod_joins_a_full_gateway_when_the_quarantine_of_an_address_ends() {
     let refusals = lab.refusals("pool-exhausted");
     assert!(early == 1 && refusals <= 2, "{refusals} requests\n{}", lab.gateway.daemon.log());
     assert!(second.daemon.terminate().unwrap().success());
+}
+
+/// An agent that cannot start spends no use of its token, and leaves no lease.
+#[test]
+fn an_agent_enrols_only_where_it_can_start() {
+    let lab = Lab::new();
+    let address = "127.0.0.1:1999";
+    let taken = lab.pod.inside(|| Ok((TcpListener::bind(address)?, UdpSocket::bind(address)?))).unwrap();
+    for (arguments, expected) in [
+        (
+            ["--socks5", "127.0.0.1:1999"],
+            "SOCKS5 proxy cannot listen on 127.0.0.1:1999: Address already in use",
+        ),
+        (["--listen-port", "1999"], "cannot listen on UDP port 1999: Address already in use"),
+    ] {
+        let mut member = lab.fabric.starting_pod(&lab.pod, &lab.token(), &arguments).unwrap();
+        let ended = wait_for(Duration::from_secs(20), "end", || member.daemon.ended()).unwrap();
+        let log = member.daemon.log();
+        assert!(!ended.success() && log.contains(expected), "{log}");
+        assert!(!log.contains("enrolled"), "{log}");
+    }
+    drop(taken);
+    assert!(!lab.gateway.audit().contains("enrol"), "{}", lab.gateway.audit());
+    assert!(lab.gateway.peers().unwrap().is_empty());
+}
+
+/// `exec --wait` is the time for all that comes before the program.
+#[test]
+fn who_waits_for_a_gateway_waits_no_longer_than_told() {
+    let lab = Lab::new();
+    lab.gateway.daemon.signal(Signal::STOP).unwrap();
+    for (wait, at_most) in [("3", 5), ("0", 22)] {
+        let mut command = lab.pod.command(Implementation::WarrenTunnel.path().unwrap());
+        command.args(["exec", "--device", "user", "--metrics", "off", "--wait", wait, "--", "true"]);
+        command.env("WARREN_TOKEN", lab.token());
+        let begun = Instant::now();
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(125), "{told}");
+        assert!(begun.elapsed() < Duration::from_secs(at_most), "{:?} {told}", begun.elapsed());
+        assert!(told.contains("no gateway of the token accepted this pod"), "{told}");
+    }
+    lab.gateway.daemon.signal(Signal::CONT).unwrap();
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! The command `agent`.
 
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use super::{
     args::AgentArgs,
-    choice, enrolled,
+    choice::{self, Chosen},
+    enrolled,
     events::listen_to_signals,
     lock::Lock,
     metrics_source::MetricsSource,
@@ -23,27 +25,51 @@ pub fn run(args: &AgentArgs) -> Result<()> {
         let env_key = env_key();
         return clean(args, env_key.as_deref().map(String::as_str));
     }
-    let settings = load_settings(args)?;
-    let chosen = choice::choose(settings.device)?;
-    let _lock = Lock::take(&settings.interface, &settings.folder)?;
+    let claimed = Claimed::take(args)?;
+    let Claimed { chosen, source, .. } = &claimed;
+    let settings = load_settings(args, None)?;
     let (events, received) = mpsc::channel();
     listen_to_signals(&events)?;
-    let source = Arc::new(MetricsSource::default());
-    let _metrics = serve_metrics(args.metrics, &source)?;
-    Agent::up(settings, &chosen, &events, &source)?.run(&received)
+    Agent::up(settings, chosen, &events, source)?.run(&received)
+}
+
+/// What an agent needs of this machine. It is taken before a token is used, since an agent that cannot start must neither
+/// spend a use of the token nor leave a lease behind.
+pub(super) struct Claimed {
+    pub(super) chosen: Chosen,
+    pub(super) source: Arc<MetricsSource>,
+    _lock: Lock,
+    _metrics: Option<metrics::Server>,
+}
+
+impl Claimed {
+    /// # Errors
+    /// When no device is available, another agent has the interface, or a requested address is in use.
+    pub(super) fn take(args: &AgentArgs) -> Result<Claimed> {
+        let chosen = choice::choose(args.device)?;
+        let interface = settings::interface_of(args)?;
+        let lock = Lock::take(&interface, &folders::runtime_folder()?)?;
+        if enrolled::token(args)?.is_some() {
+            args.services.check_addresses()?;
+            settings::check_port(args.listen_port)?;
+        }
+        let source = Arc::new(MetricsSource::default());
+        let metrics = serve_metrics(args.metrics, &source)?;
+        Ok(Claimed { chosen, source, _lock: lock, _metrics: metrics })
+    }
 }
 
 fn env_key() -> Option<zeroize::Zeroizing<String>> {
     std::env::var("WARREN_PRIVATE_KEY").ok().map(zeroize::Zeroizing::new)
 }
 
-/// The settings from a token, else from flags, environment and file.
+/// The settings from a token, else from flags, environment and file. `patience` limits the time for enrolling.
 ///
 /// # Errors
 /// When they cannot be read, or no gateway accepts the token.
-pub(super) fn load_settings(args: &AgentArgs) -> Result<Settings> {
+pub(super) fn load_settings(args: &AgentArgs, patience: Option<Duration>) -> Result<Settings> {
     if let Some(token) = enrolled::token(args)? {
-        return Settings::enrol(args, token);
+        return Settings::enrol(args, token, patience);
     }
     Settings::load(args, env_key().as_deref().map(String::as_str))
 }
@@ -64,7 +90,7 @@ fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
 }
 
 /// A default address that is in use is only a warning: a second agent on the machine runs without metrics.
-pub(super) fn serve_metrics(
+fn serve_metrics(
     requested: Option<ListenAddress>,
     source: &Arc<MetricsSource>,
 ) -> Result<Option<metrics::Server>> {

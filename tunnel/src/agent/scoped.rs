@@ -7,18 +7,16 @@ use std::{
         mpsc::{self, Sender},
     },
     thread,
+    time::Duration,
 };
 
 use warren_wire::config::Config;
 
 use super::{
     args::AgentArgs,
-    choice,
     events::Event,
-    lock::Lock,
-    metrics_source::MetricsSource,
     proxies::Proxies,
-    run::{load_settings, serve_metrics},
+    run::{Claimed, load_settings},
     supervisor::Agent,
     tunnel::TunnelHandle,
 };
@@ -61,27 +59,26 @@ impl ScopedTunnel {
 }
 
 /// Brings a tunnel up, runs `work` beside it, then undoes everything. If the tunnel fails meanwhile, `failed` is called from
-/// another thread and the work continues.
+/// another thread and the work continues. `patience` limits the time for enrolling; zero is one attempt.
 ///
 /// # Errors
 /// When the tunnel does not come up; `work` does not run then.
 pub fn with_tunnel<T: Send>(
     args: &AgentArgs,
+    patience: Duration,
     failed: impl FnOnce(&Problem),
     work: impl FnOnce(&ScopedTunnel) -> T + Send,
 ) -> Result<T> {
-    let mut settings = load_settings(args)?;
-    let chosen = choice::choose(settings.device)?;
+    let claimed = Claimed::take(args)?;
+    let Claimed { chosen, source, .. } = &claimed;
+    let mut settings = load_settings(args, Some(patience))?;
     if chosen.is_inside() {
         // The command learns the addresses from its environment, so any free port works and agents do not conflict.
         settings.services.or_proxies(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into()));
     }
-    let _lock = Lock::take(&settings.interface, &settings.folder)?;
     let (events, received) = mpsc::channel();
-    let source = Arc::new(MetricsSource::default());
-    let _metrics = serve_metrics(args.metrics, &source)?;
     let config = settings.config.clone();
-    let agent = Agent::up(settings, &chosen, &events, &source)?;
+    let agent = Agent::up(settings, chosen, &events, source)?;
     let scoped = ScopedTunnel { handle: agent.tunnel.handle(), proxies: agent.tunnel.proxies(), config };
     thread::scope(|scope| {
         let done = Done(events);

@@ -3,9 +3,11 @@
 use std::{
     fs,
     io::Read,
+    net::{Ipv4Addr, UdpSocket},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use warren_wire::{Token, config::Config, key::PrivateKey};
@@ -62,7 +64,7 @@ pub struct Settings {
     pub over: Overrides,
 }
 
-/// The interface of an agent: `--interface`, else derived from the file's name.
+/// The interface of an agent: `--interface`, else derived from the file's name, else that of an agent with a token.
 ///
 /// # Errors
 /// When neither gives a name.
@@ -71,6 +73,7 @@ pub(super) fn interface_of(args: &AgentArgs) -> Result<InterfaceName> {
         return Ok(name.clone());
     }
     match &args.config {
+        None if enrolled::token(args)?.is_some() => ENROLLED_INTERFACE.parse(),
         None => Err(Problem::new("no configuration given")
             .hint("pass --config FILE, --interface NAME to read /etc/wireguard/NAME.conf, or an enrolment token in WARREN_TOKEN")),
         Some(path) if path == Path::new("-") => {
@@ -123,11 +126,8 @@ impl Settings {
     ///
     /// # Errors
     /// When no gateway of the token accepts it.
-    pub(super) fn enrol(args: &AgentArgs, token: Token) -> Result<Self> {
-        let interface = match &args.interface {
-            Some(name) => name.clone(),
-            None => ENROLLED_INTERFACE.parse()?,
-        };
+    pub(super) fn enrol(args: &AgentArgs, token: Token, patience: Option<Duration>) -> Result<Self> {
+        let interface = interface_of(args)?;
         let carriers = Carriers::load(args, interface.config().with_extension("tls.pem"));
         let over = Overrides {
             mtu: args.mtu,
@@ -135,7 +135,7 @@ impl Settings {
             private_key: None,
             tls: TlsOverrides::default(),
         };
-        let enrolled = Arc::new(enrolled::enrol(args, token, carriers.clone(), over.clone())?);
+        let enrolled = Arc::new(enrolled::enrol(args, token, carriers.clone(), over.clone(), patience)?);
         Ok(Self {
             interface,
             source: Source::Token(Arc::clone(&enrolled)),
@@ -147,6 +147,19 @@ impl Settings {
             carriers,
             over,
         })
+    }
+}
+
+/// Checks that the WireGuard port is free.
+///
+/// # Errors
+/// It is in use.
+pub(super) fn check_port(port: Option<u16>) -> Result<()> {
+    let Some(port) = port.filter(|port| *port != 0) else { return Ok(()) };
+    match UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Problem::new(format!("cannot listen on UDP port {port}: {error}"))
+            .hint("choose another port with --listen-port, or 0 for any")),
     }
 }
 

@@ -38,8 +38,22 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Brings the tunnel up. If that fails, all changes are undone.
+    /// Brings the tunnel up. If that fails, all changes are undone, and the lease is released.
     pub(super) fn up(
+        settings: Settings,
+        chosen: &Chosen,
+        events: &Sender<Event>,
+        source: &Arc<MetricsSource>,
+    ) -> Result<Self> {
+        let leased = settings.source.clone();
+        Self::start(settings, chosen, events, source).inspect_err(|_| {
+            if let Source::Token(enrolled) = leased {
+                enrolled.release();
+            }
+        })
+    }
+
+    fn start(
         settings: Settings,
         chosen: &Chosen,
         events: &Sender<Event>,

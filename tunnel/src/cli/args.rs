@@ -12,7 +12,7 @@ use crate::{
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 pub struct ExecArgs {
-    /// Timeout for the first answer of a peer; 0 starts the command immediately
+    /// Timeout for enrolling and for the first answer of a peer; 0 tries once to enrol and does not wait for a peer
     #[arg(long, value_name = "SECONDS", env = "WARREN_WAIT", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub wait: u64,
     /// The tunnel.

@@ -1,8 +1,9 @@
 //! Settings of a gateway: its file, and the files that it names.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use rustix::fs::{Access, access};
 use warren_transport::tls::{Identity, IdentityError};
 use warren_wire::gateway::{Etcd as EtcdFile, GatewayConfig, StoreConfig};
 use warren_wire::{Name, Pin, PrivateKey, PublicKey};
@@ -138,7 +139,10 @@ pub fn check(path: &Path) -> Result<String> {
         return Err(not_own(path, &what));
     }
     let store = match &config.store {
-        StoreConfig::Embedded(embedded) => format!("in {}", embedded.path.display()),
+        StoreConfig::Embedded(embedded) => {
+            writable(&embedded.path).while_doing(|| format!("lease store {}", embedded.path.display()))?;
+            format!("in {}", embedded.path.display())
+        }
         StoreConfig::Etcd(etcd) => {
             // The client of the cluster needs a runtime, though it opens no connection yet.
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -148,6 +152,9 @@ pub fn check(path: &Path) -> Result<String> {
             format!("in etcd at {}", etcd.endpoints.join(", "))
         }
     };
+    if let Some(file) = &config.audit.file {
+        writable(file).while_doing(|| format!("audit log {}", file.display()))?;
+    }
     let groups: Vec<&str> = config.groups.keys().map(Name::as_str).collect();
     Ok(format!(
         "{}: gateway {} of fabric {}\n  public key: {key}\n  TLS certificate: {}\n  leases: {store}\n  groups: {}\n",
@@ -157,6 +164,21 @@ pub fn check(path: &Path) -> Result<String> {
         pin.map_or("created at the first start".to_owned(), |pin| format!("pin {pin}")),
         if groups.is_empty() { "none, so peers cannot reach anything".to_owned() } else { groups.join(", ") },
     ))
+}
+
+/// Whether a file can be written, or made with the folders above it. Nothing is made.
+fn writable(file: &Path) -> io::Result<()> {
+    let file = std::path::absolute(file)?;
+    if file.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let mut parts = file.ancestors();
+    let existing = parts.find(|part| part.exists()).ok_or(io::ErrorKind::NotFound)?;
+    if existing != file && !existing.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    let wanted = if existing == file { Access::WRITE_OK } else { Access::WRITE_OK | Access::EXEC_OK };
+    Ok(access(existing, wanted)?)
 }
 
 fn not_own(path: &Path, what: &str) -> Problem {
@@ -265,6 +287,18 @@ mod tests {
         assert!(check(&file).unwrap().contains("in etcd at http://127.0.0.1:2379"));
         in_etcd("https://127.0.0.1:2379");
         assert!(check(&file).unwrap_err().what().contains("ca_file is not set"));
+    }
+
+    #[test]
+    fn places_that_cannot_be_written_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        assert!(writable(&folder.path().join("new/folder/leases")).is_ok());
+        fs::write(&file, "").unwrap();
+        assert!(writable(&file).is_ok());
+        assert_eq!(writable(&file.join("leases")).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        assert_eq!(writable(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert!(!folder.path().join("new").exists());
     }
 
     #[test]

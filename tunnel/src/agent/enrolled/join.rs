@@ -18,7 +18,7 @@ use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::runtime::random;
 
 /// Timeout for connecting, and again for each part of the answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// The same for requests whose answer matters little.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A pause that is logged each time.
@@ -36,19 +36,25 @@ pub(super) struct Request<'a> {
 }
 
 /// Enrols at the first gateway that accepts the request, and retries for a while where that may help. Returns the answer and
-/// the gateway's key.
+/// the gateway's key. With `patience` it gives up after that time; zero is one attempt.
 ///
 /// # Errors
 /// The last response of each gateway.
-pub(super) fn at_start(request: &Request<'_>) -> Result<(Answer, PublicKey)> {
+pub(super) fn at_start(request: &Request<'_>, patience: Option<Duration>) -> Result<(Answer, PublicKey)> {
     let started = Instant::now();
+    let attempt = || match patience {
+        None | Some(Duration::ZERO) => 2 * TIMEOUT,
+        Some(patience) => (2 * TIMEOUT).min(patience.saturating_sub(started.elapsed())),
+    };
     let (mut deferred, mut logged) = (Deferred::default(), false);
     loop {
-        let refusals = match once(request, &mut deferred)? {
+        let refusals = match once(request, &mut deferred, attempt())? {
             Ok(joined) => return Ok(joined),
             Err(refusals) => refusals,
         };
-        let Some(pause) = refusals.pause_at_start(started.elapsed()) else { return Err(refusals.problem()) };
+        let Some(pause) = refusals.pause_at_start(started.elapsed(), patience) else {
+            return Err(refusals.problem());
+        };
         if !std::mem::replace(&mut logged, true) || pause > LONG {
             let seconds = pause.as_secs().max(1);
             log::warn(&Problem::new(format!("{}\n  retrying in {seconds} s", refusals.problem().what())));
@@ -57,14 +63,15 @@ pub(super) fn at_start(request: &Request<'_>) -> Result<(Answer, PublicKey)> {
     }
 }
 
-/// Enrols at the first gateway that accepts the request. Returns its answer and its key, or the refusal of each gateway.
-/// Deferred gateways are skipped.
+/// Enrols at the first gateway that accepts the request, within `time`. Returns its answer and its key, or the refusal of
+/// each gateway. Deferred gateways are skipped.
 ///
 /// # Errors
 /// The system has no thread or no randomness to give.
 pub(super) fn once(
     request: &Request<'_>,
     deferred: &mut Deferred,
+    time: Duration,
 ) -> Result<std::result::Result<(Answer, PublicKey), Refusals>> {
     let mut refusals = Refusals::default();
     let mut gateways = Vec::new();
@@ -80,7 +87,7 @@ pub(super) fn once(
     let (connected, connections) = mpsc::channel();
     let mut rest = gateways.iter();
     let mut waiting = 0;
-    let until = Instant::now() + 2 * TIMEOUT;
+    let until = Instant::now() + time;
     loop {
         if let Some(gateway) = rest.next() {
             waiting += 1;
@@ -89,10 +96,11 @@ pub(super) fn once(
         if waiting == 0 {
             return Ok(Err(refusals));
         }
-        let timeout = if rest.len() > 0 { STAGGER } else { until.saturating_duration_since(Instant::now()) };
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = if rest.len() > 0 { left.min(STAGGER) } else { left };
         let (gateway, connection) = match connections.recv_timeout(timeout) {
             Ok(connected) => connected,
-            Err(RecvTimeoutError::Timeout) if rest.len() > 0 => continue,
+            Err(RecvTimeoutError::Timeout) if rest.len() > 0 && Instant::now() < until => continue,
             Err(_) => {
                 refusals.push(Refusal::no_answer());
                 return Ok(Err(refusals));

@@ -13,6 +13,7 @@ mod state;
 mod watch;
 
 use std::fmt;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use parking_lot::Mutex;
@@ -74,11 +75,17 @@ pub(super) fn token(args: &AgentArgs) -> Result<Option<Token>> {
     Token::parse(&text).map(Some).map_err(|error| Problem::new(format!("enrolment token: {error}")))
 }
 
-/// Enrols at a gateway of the token.
+/// Enrols at a gateway of the token. `patience` limits the time for it; zero is one attempt.
 ///
 /// # Errors
 /// When no gateway of the token accepts it.
-pub(super) fn enrol(args: &AgentArgs, token: Token, carriers: Carriers, over: Overrides) -> Result<Enrolled> {
+pub(super) fn enrol(
+    args: &AgentArgs,
+    token: Token,
+    carriers: Carriers,
+    over: Overrides,
+    patience: Option<Duration>,
+) -> Result<Enrolled> {
     let claims = token.peek().map_err(|error| Problem::new(format!("enrolment token: {error}")))?;
     let key = match &args.state {
         Some(folder) => state::key(folder)?,
@@ -91,7 +98,7 @@ pub(super) fn enrol(args: &AgentArgs, token: Token, carriers: Carriers, over: Ov
     let host = HostInfo::new(name, std::collections::BTreeMap::new())
         .map_err(|error| Problem::new(format!("--host-name: {error}")))?;
     let request = Request { claims: &claims, token: &token, key: &key, host: &host, carriers: &carriers };
-    let (answer, active) = join::at_start(&request)?;
+    let (answer, active) = join::at_start(&request, patience)?;
     Ok(Enrolled { token, claims, key, host, carriers, over, lease: Mutex::new(Lease { answer, active }) })
 }
 
@@ -136,7 +143,7 @@ impl Enrolled {
     fn rejoin(&self, deferred: &mut Deferred) -> Result<std::result::Result<Config, Refusals>> {
         let Self { claims, token, key, host, carriers, .. } = self;
         let request = Request { claims, token, key, host, carriers };
-        Ok(join::once(&request, deferred)?.map(|(answer, active)| {
+        Ok(join::once(&request, deferred, 2 * join::TIMEOUT)?.map(|(answer, active)| {
             *self.lease.lock() = Lease { answer, active };
             self.config()
         }))

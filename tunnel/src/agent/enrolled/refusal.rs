@@ -84,14 +84,14 @@ impl Refusals {
         self.0.iter().filter_map(Refusal::delay).min()
     }
 
-    /// The pause of an agent that has been starting for `elapsed`; `None` to give up.
+    /// The pause of an agent that has been starting for `elapsed`; `None` to give up, at the latest after `patience`.
     ///
     /// It waits longer for a gateway that has named a time than for one that cannot be reached, but not for a time that is
     /// too far away.
-    pub(super) fn pause_at_start(&self, elapsed: Duration) -> Option<Duration> {
+    pub(super) fn pause_at_start(&self, elapsed: Duration, patience: Option<Duration>) -> Option<Duration> {
         let delay = self.delay()?;
         let timed = self.0.iter().any(|refusal| refusal.retry_after.is_some());
-        let limit = if timed { RETRY_AFTER_MAX } else { START };
+        let limit = if timed { RETRY_AFTER_MAX } else { START }.min(patience.unwrap_or(Duration::MAX));
         (elapsed.saturating_add(delay) <= limit).then_some(delay)
     }
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn pause(refusals: &[Refusal], elapsed: u64) -> Option<Duration> {
-        Refusals(refusals.to_vec()).pause_at_start(Duration::from_secs(elapsed))
+        Refusals(refusals.to_vec()).pause_at_start(Duration::from_secs(elapsed), None)
     }
 
     #[test]
@@ -163,6 +163,15 @@ mod tests {
             assert_eq!(pause(&[refused(kind, None)], 0), Some(PAUSE), "{kind}");
             assert_eq!(pause(&[refused(kind, None)], 30), None, "{kind}");
         }
+    }
+
+    #[test]
+    fn nobody_waits_for_longer_than_the_user() {
+        let refusals = Refusals(vec![refused(Kind::Draining, Some(10))]);
+        let pause = |elapsed, patience| refusals.pause_at_start(elapsed * SECOND, Some(patience * SECOND));
+        assert_eq!(pause(0, 10), Some(10 * SECOND));
+        assert_eq!(pause(1, 10), None);
+        assert_eq!(pause(0, 0), None);
     }
 
     #[test]

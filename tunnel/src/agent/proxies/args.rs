@@ -1,6 +1,10 @@
 //! Arguments for proxies and port forwards.
 
-use std::{fmt, net::SocketAddr, path::PathBuf};
+use std::{
+    fmt, io,
+    net::{SocketAddr, TcpListener, UdpSocket},
+    path::PathBuf,
+};
 
 use clap::Args;
 use warren_proxy::{Credentials, Target};
@@ -91,6 +95,32 @@ impl ServiceArgs {
         self.http_proxy = self.http_proxy.or(Some(at));
     }
 
+    /// Checks that the requested addresses are free.
+    ///
+    /// # Errors
+    /// One is in use.
+    pub(crate) fn check_addresses(&self) -> Result<()> {
+        let named = [
+            ("SOCKS5 proxy", "--socks5", Protocol::Tcp, self.socks5),
+            ("HTTP proxy", "--http-proxy", Protocol::Tcp, self.http_proxy),
+            ("DNS server", "--dns", Protocol::Udp, self.dns),
+        ];
+        let named = named.into_iter().filter_map(|(what, flag, protocol, address)| match address {
+            Some(ListenAddress::At(at)) => Some((what, flag, protocol, at)),
+            _ => None,
+        });
+        let forwards = self.forward.iter();
+        let forwards = forwards.map(|forward| ("port forward", "--forward", forward.protocol, forward.at));
+        for (what, flag, protocol, at) in named.chain(forwards) {
+            let bound = match protocol {
+                Protocol::Tcp => TcpListener::bind(at).map(drop),
+                Protocol::Udp => UdpSocket::bind(at).map(drop),
+            };
+            bound.map_err(|error| cannot_listen(what, flag, at, &error))?;
+        }
+        Ok(())
+    }
+
     /// The credentials required from clients, if any.
     ///
     /// # Errors
@@ -109,6 +139,12 @@ impl ServiceArgs {
         let parsed = Credentials::parse(&text);
         parsed.map(Some).map_err(|error| failed("WARREN_PROXY_CREDENTIALS".into(), &error))
     }
+}
+
+/// A service whose address is in use, for example.
+pub(super) fn cannot_listen(what: &str, flag: &str, at: SocketAddr, error: &io::Error) -> Problem {
+    Problem::new(format!("{what} cannot listen on {at}: {error}"))
+        .hint(format!("choose another address with {flag}"))
 }
 
 /// Splits off the prefix `udp:` or `tcp:`; the default is TCP.

@@ -36,7 +36,7 @@ use crate::runtime::{
     control::ServiceCounters,
     log,
     netstack::Netstack,
-    problem::{Context, Problem, Result},
+    problem::{Context, Result},
     status::{Buffers, DnsZone},
 };
 
@@ -234,8 +234,7 @@ fn listening(
             Ok(Some(bound))
         }
         Err(error) => {
-            let problem = Problem::new(format!("{what} cannot listen on {at}: {error}"))
-                .hint(format!("choose another address with {flag}"));
+            let problem = args::cannot_listen(what, flag, at, &error);
             if requested.is_some() {
                 return Err(problem);
             }

@@ -14,7 +14,10 @@ mod environment;
 mod init;
 mod ready;
 
-use std::{process, time::Duration};
+use std::{
+    process,
+    time::{Duration, Instant},
+};
 
 use crate::{
     agent::{self, ScopedTunnel},
@@ -49,7 +52,8 @@ fn run_in_tunnel(args: &ExecArgs) -> Result<u8> {
     log::start(args.agent.log_format, &args.agent.log_level)?;
     // From here on, signals end the process cleanly.
     let signals = Signals::listen()?;
-    agent::with_tunnel(&args.agent, failed, |tunnel| run_program(tunnel, args, &signals))?
+    let (begun, patience) = (Instant::now(), Duration::from_secs(args.wait));
+    agent::with_tunnel(&args.agent, patience, failed, |tunnel| run_program(tunnel, args, begun, &signals))?
 }
 
 /// The program is not ended: it may have work that needs no network, and files to close.
@@ -61,8 +65,8 @@ fn failed(problem: &Problem) {
     );
 }
 
-fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, signals: &Signals) -> Result<u8> {
-    if let Some(signal) = ready::wait(tunnel, Duration::from_secs(args.wait), signals)? {
+fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: &Signals) -> Result<u8> {
+    if let Some(signal) = ready::wait(tunnel, begun, Duration::from_secs(args.wait), signals)? {
         return Ok(child::code_of(signal));
     }
     let environment =

@@ -22,15 +22,19 @@ const HANDSHAKE_INTERVAL: Duration = Duration::from_secs(1);
 /// Peers named in the error.
 const MAX_NAMED: usize = 5;
 
-/// Waits until a peer has answered. Returns the signal if one ended the wait early.
+/// Waits until a peer has answered, for at most `timeout` after `begun`. Returns the signal if one ended the wait early.
 ///
 /// # Errors
 /// When no peer answers in time, with the peers tried and problems found on this machine.
-pub(super) fn wait(tunnel: &ScopedTunnel, timeout: Duration, signals: &Signals) -> Result<Option<i32>> {
+pub(super) fn wait(
+    tunnel: &ScopedTunnel,
+    begun: Instant,
+    timeout: Duration,
+    signals: &Signals,
+) -> Result<Option<i32>> {
     if timeout.is_zero() || tunnel.config().peers.is_empty() {
         return Ok(None);
     }
-    let begun = Instant::now();
     let mut requested: Option<Instant> = None;
     loop {
         let status = tunnel.status()?;

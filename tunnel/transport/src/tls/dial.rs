@@ -114,7 +114,7 @@ impl DialError {
         match self {
             Self::Name { .. } => "check that DNS is reachable without the tunnel",
             Self::Connect { .. } | Self::Cut { .. } => {
-                "check that the gateway runs with --listen-tls and that firewalls allow its TCP port; set HTTPS_PROXY if the path needs a proxy"
+                "check that the gateway is running and accepts TLS, and that firewalls allow its TCP port; set HTTPS_PROXY if the path needs a proxy"
             }
             Self::Proxy { .. } => {
                 "the proxy must allow CONNECT to this port; if it needs a password, put it into HTTPS_PROXY"

@@ -8,6 +8,7 @@ use super::dns::WrongZone;
 use super::error::at;
 use super::site::Wrong;
 use super::{GatewayConfig, LEASE_MAX, LEASE_MIN, Period, QUARANTINE_MAX, StoreConfig};
+use crate::Name;
 use crate::config::ParseError;
 
 /// The most groups, and the most rules in all.
@@ -15,6 +16,18 @@ const GROUPS_MAX: usize = 1024;
 const RULES_MAX: usize = 65_536;
 /// The least and the largest MTU inside the tunnel: IPv6 wants 1280 (RFC 8200 section 5).
 const MTU: std::ops::RangeInclusive<u16> = 1280..=9000;
+
+/// Ranges that no machine can have as its address in a network: RFC 6890, RFC 4291.
+const UNUSABLE: [(&str, &str); 8] = [
+    ("0.0.0.0/8", "addresses of \"this network\""),
+    ("127.0.0.0/8", "loopback addresses"),
+    ("169.254.0.0/16", "link-local addresses"),
+    ("224.0.0.0/4", "multicast addresses"),
+    ("240.0.0.0/4", "reserved addresses"),
+    ("::/8", "loopback and IPv4-mapped addresses"),
+    ("fe80::/10", "link-local addresses"),
+    ("ff00::/8", "multicast addresses"),
+];
 
 /// Looks for the first contradiction, in the order of the settings.
 pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError> {
@@ -33,6 +46,15 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         if net.trunc() != *net {
             let hint = format!("write {}", net.trunc());
             return wrong("pool", "prefixes", format!("{net} has host bits set"), &hint);
+        }
+        if let Some((range, what)) = UNUSABLE.iter().find(|(range, _)| overlaps(range, net)) {
+            let what = format!("{net} contains {what} ({range})");
+            return wrong(
+                "pool",
+                "prefixes",
+                what,
+                "use a private range that nothing else uses, like 10.100.0.0/16",
+            );
         }
         if let Some(other) = pool[..index].iter().find(|other| overlap(other, net)) {
             let what = format!("{other} and {net} overlap");
@@ -80,6 +102,19 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         let what = format!("the list has no entry for this gateway, `{}`", config.name);
         return wrong("", "gateways", what, "add this gateway with the addresses that peers use");
     }
+    let of_site = |name: &Name| config.site.peers.iter().any(|peer| peer.group == *name);
+    let of_pods = config.groups.iter().filter(|(name, _)| !of_site(name));
+    let destinations = of_pods.flat_map(|(name, group)| {
+        group.allow.iter().flat_map(move |rule| rule.to.iter().map(move |to| (name, to)))
+    });
+    for (name, to) in destinations {
+        let own = config.reserved().iter().any(|address| IpNet::from(*address) == *to);
+        if let Some(net) = pool.iter().find(|net| net.contains(to) && !own) {
+            let what = format!("group {name} may reach {to}, which is in the pool's {net}");
+            let hint = "peers do not reach each other; if the destination is behind the gateway, choose another pool";
+            return wrong("groups", "to", what, hint);
+        }
+    }
     let rules = config.groups.values().map(|group| group.allow.len()).sum::<usize>();
     if config.groups.len() > GROUPS_MAX || rules > RULES_MAX {
         let what = format!("{} groups with {rules} rules", config.groups.len());
@@ -120,6 +155,10 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         return wrong("limits", "", "a limit of 0 rejects every peer".into(), "write at least 1");
     }
     Ok(())
+}
+
+fn overlaps(range: &str, net: &IpNet) -> bool {
+    range.parse().is_ok_and(|range| overlap(&range, net))
 }
 
 fn overlap(a: &IpNet, b: &IpNet) -> bool {

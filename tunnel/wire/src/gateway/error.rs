@@ -49,6 +49,13 @@ fn message(message: &str) -> (String, String) {
         let known = expected.replace("expected one of ", "").replace("expected ", "");
         return ("the value is not supported".to_owned(), format!("write one of {known}"));
     }
+    if message.starts_with("wanted exactly 1 element") {
+        return (
+            "only one of the alternatives may be set".to_owned(),
+            "keep one of the tables, such as [store.embedded] or [store.etcd], and remove the other"
+                .to_owned(),
+        );
+    }
     if message.contains("IP address") || message.contains("socket address") {
         let hint =
             "write a range like 10.0.0.0/16, an address like 10.0.0.1, or one with a port like 0.0.0.0:443";
