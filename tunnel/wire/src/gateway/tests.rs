@@ -99,7 +99,7 @@ fn mistakes_are_told_with_place_and_hint() {
         ("prefixes = [\"10.100.0.0/16\", \"fd00:1::/64\"]", "prefixes = []"),
         ("prefixes = [\"10.100.0.0/16\"", "prefixes = [\"0.0.0.0/0\""),
         ("prefixes = [\"10.100.0.0/16\"", "prefixes = [\"127.0.0.0/8\""),
-        ("prefixes = [\"10.100.0.0/16\"", "prefixes = [\"10.0.0.0/8\""),
+        ("[groups.gpu]\n", "[[groups.near.allow]]\nto = [\"10.100.7.0/24\"]\n[groups.gpu]\n"),
         ("[store.embedded]", "[store.etcd]\nendpoints = [\"http://etcd:2379\"]\n[store.embedded]"),
         ("reserved = [\"10.100.0.1\"]", "reserved = [\"10.99.0.1\"]"),
         ("ttl = \"10m\"", "ttl = \"10 minutes\""),
