@@ -1,4 +1,4 @@
-//! Address-plan files in YAML, JSON or TOML, with the attributes of `warren_address_plan`.
+//! Address-plan files in YAML, JSON, TOML or CSV, with the attributes of `warren_address_plan`.
 
 use crate::node::{Kind, Node};
 use crate::{InputError, Source};
@@ -95,7 +95,7 @@ impl Reader<'_> {
     /// Reports values that are not maps, and unknown keys.
     fn keys(&mut self, node: &Node, path: &str, known: &[&str]) {
         let _ = self.map(node, path);
-        for entry in node.entries().iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        for entry in crate::node::unknown_keys(node, known) {
             let near = known
                 .iter()
                 .map(|word| (strsim::damerau_levenshtein(word, &short(&entry.key)), *word))

@@ -5,6 +5,7 @@
 
 mod address_plan;
 mod claims;
+mod configuration;
 mod decode;
 mod node;
 mod policy;
@@ -16,6 +17,7 @@ use warren_model::{Model, Position};
 
 pub use address_plan::AddressPlan;
 pub use claims::read_claims;
+pub use configuration::{Call, Configuration, Definition, read_configuration};
 pub use decode::{decode, is_saved_plan};
 pub use policy::read_policy;
 
@@ -78,14 +80,18 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// Reads an address plan (YAML, JSON, TOML) or the output of `terraform show -json`.
+/// Reads an address plan (YAML, JSON, TOML, CSV) or the output of `terraform show -json`.
 ///
-/// The file extension determines the syntax. Without one, a text that starts with `{` is JSON and any other text is YAML.
+/// The file extension determines the syntax. Without one, a text that starts with `{` is JSON, one with the header row of an address plan is CSV, and any other text is YAML.
 ///
 /// # Errors
 /// Every error in the text, in the order of the text.
 pub fn read(source: &Source<'_>) -> Result<Input, Vec<InputError>> {
     terraform::check_text(source.name, text_of(source)).map_err(|error| vec![error])?;
+    if ending(source).as_deref() == Some("csv") || has_no_ending(source) && node::is_csv(text_of(source)) {
+        let tree = node::parse_csv(source.name, text_of(source))?;
+        return address_plan::read(source, &tree).map(|plan| Input::AddressPlan(Box::new(plan)));
+    }
     let tree = tree(source).map_err(|error| vec![error])?;
     if is_json(source) && terraform::looks_like(&tree) {
         let tree = terraform::prepare(source.name, tree).map_err(|error| vec![error])?;
@@ -101,6 +107,11 @@ fn text_of<'a>(source: &Source<'a>) -> &'a str {
 
 fn ending(source: &Source<'_>) -> Option<String> {
     source.name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase())
+}
+
+/// Whether the syntax follows from the text.
+fn has_no_ending(source: &Source<'_>) -> bool {
+    !matches!(ending(source).as_deref(), Some("json" | "toml" | "yaml" | "yml"))
 }
 
 fn is_json(source: &Source<'_>) -> bool {

@@ -1,5 +1,6 @@
 //! One tree for the three syntaxes, with the position of every key and value.
 
+mod csv;
 mod json;
 mod toml;
 mod yaml;
@@ -7,6 +8,7 @@ mod yaml;
 use crate::InputError;
 use warren_model::Position;
 
+pub(crate) use csv::{looks_like as is_csv, parse as parse_csv};
 pub(crate) use json::parse as parse_json;
 pub(crate) use toml::parse as parse_toml;
 pub(crate) use yaml::parse as parse_yaml;
@@ -89,24 +91,32 @@ impl Node {
     }
 }
 
+/// The entries of a map with other keys than the known ones. Keys that start with `x-` are for the author of the file, such as
+/// the values that YAML aliases repeat.
+pub(crate) fn unknown_keys<'a>(node: &'a Node, known: &[&str]) -> impl Iterator<Item = &'a Entry> {
+    node.entries()
+        .iter()
+        .filter(move |entry| !entry.key.starts_with("x-") && !known.contains(&entry.key.as_str()))
+}
+
 /// A syntax error.
-fn syntax(file: &str, at: Option<Position>, message: impl Into<String>) -> InputError {
+pub(crate) fn syntax(file: &str, at: Option<Position>, message: impl Into<String>) -> InputError {
     InputError { file: file.to_owned(), at, path: String::new(), message: message.into(), hint: None }
 }
 
 /// Turns byte offsets into positions.
-struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         Self { text, starts }
     }
 
-    fn at(&self, offset: usize) -> Position {
+    pub(crate) fn at(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|&start| start <= offset).saturating_sub(1);
         let start = self.starts[line];
         let before = self.text.get(start..offset).unwrap_or_default();
@@ -116,6 +126,22 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn number(value: usize) -> u32 {
+pub(crate) fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// Whether brackets are nested more deeply than [`MAX_DEPTH`], for parsers without a limit. Brackets in strings count too.
+pub(crate) fn too_deep(text: &str) -> bool {
+    let mut depth = 0_usize;
+    for byte in text.bytes() {
+        match byte {
+            b'{' | b'[' | b'(' => depth += 1,
+            b'}' | b']' | b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
 }

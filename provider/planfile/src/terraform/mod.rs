@@ -180,7 +180,12 @@ impl Context<'_> {
         Site { file: self.file.to_owned(), path, at }
     }
 
-    /// Reads a range, and counts unknown and sensitive ones. `Err` if the range exists but is unknown.
+    /// Records a range that is known only after apply.
+    fn late(&mut self, resource: &Resource<'_>, attribute: &str) {
+        self.model.unknown.push(format!("{}.{attribute}", resource.address));
+    }
+
+    /// Reads a range, and records unknown and sensitive ones. `Err` if the range exists but is unknown.
     fn block(
         &mut self,
         resource: &Resource<'_>,
@@ -190,7 +195,7 @@ impl Context<'_> {
     ) -> Result<Option<Block>, ()> {
         match values.attribute(key) {
             resource::Attribute::Unknown => {
-                self.model.unknown += 1;
+                self.late(resource, path);
                 Err(())
             }
             resource::Attribute::Sensitive => {
@@ -218,7 +223,7 @@ impl Context<'_> {
                         Some(Ok(block)) => blocks.extend(block),
                         Some(Err(())) => complete = false,
                         None => {
-                            self.model.unknown += 1;
+                            self.late(resource, &format!("{attribute}[{index}]"));
                             complete = false;
                         }
                     }
@@ -226,7 +231,7 @@ impl Context<'_> {
             }
             resource::Attribute::Absent => {}
             resource::Attribute::Unknown => {
-                self.model.unknown += 1;
+                self.late(resource, attribute);
                 complete = false;
             }
             resource::Attribute::Sensitive => {
