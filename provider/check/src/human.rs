@@ -5,11 +5,11 @@ use crate::{Finding, Lines, Report, Severity, Side};
 use std::fmt::Write as _;
 use std::io;
 
-/// The text with control and bidirectional characters escaped, truncated to 200 characters.
+/// The text with control and bidirectional characters escaped, truncated to 400 characters.
 pub fn clean(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
-        if count == 200 {
+        if count == 400 {
             out.push('…');
             break;
         }

@@ -76,7 +76,11 @@ pub fn run_on(
     let result = match &args.command {
         Command::Check(check) => run_check(check, &mut streams, terminal),
         Command::Plan(plan) => run_plan(plan, &mut streams, terminal),
-        Command::Diagram(diagram) => diagram::run(diagram, &mut streams),
+        Command::Diagram(diagram) => {
+            let display = terminal::Display::new(terminal.progress);
+            display.step(format!("drawing {}", diagram.input));
+            diagram::run(diagram, &mut streams)
+        }
         Command::Completions(shell) => shell::completions(shell, &mut streams),
         Command::Man(man) => shell::man(man),
     };
@@ -84,7 +88,8 @@ pub fn run_on(
         for error in errors {
             // Names in the input may contain control characters.
             let words: Vec<String> = error.split(' ').map(warren_check::clean).collect();
-            let _ = writeln!(streams.stderr, "error: {}", words.join(" "));
+            let line = format!("error: {}\n", words.join(" "));
+            let _ = streams.stderr.write_all(warren_check::wrap(&line, terminal.error_width).as_bytes());
         }
         UNUSABLE
     })
@@ -143,7 +148,7 @@ fn check_files(
         return Err(refuse("--policy: a plan on standard input cannot be checked against a policy; save it to a file and name the file".to_owned()));
     }
     for file in &files {
-        display.step(format!("reading {file}"));
+        display.step(format!("reading {}", if file == "-" { "standard input" } else { file }));
         match load(file, owners.get(file.as_str()).copied(), streams.stdin) {
             Ok(input) => inputs.push(input),
             Err(found) => errors.extend(found),
@@ -182,6 +187,8 @@ fn check_files(
 
 fn run_plan(plan: &Plan, streams: &mut Streams<'_>, terminal: Terminal) -> Outcome {
     let width = terminal.width.filter(|_| plan.output.is_none());
+    let display = terminal::Display::new(terminal.progress);
+    display.step(format!("computing the ranges of {}", plan.input));
     let previous = match &plan.previous {
         Some(file) => previous(file, &text_of(file, streams.stdin).map_err(|error| vec![error])?)?,
         None => Assignment::new(),

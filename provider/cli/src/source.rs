@@ -30,7 +30,7 @@ pub(crate) fn load(sources: &[String], files: &[String], errors: &mut Vec<String
         if !Path::new(folder).is_dir() {
             let file = source.split_once('=').filter(|(_, folder)| Path::new(folder).is_dir());
             errors.push(match file {
-                Some((file, _)) => format!("--source {source}: {file} is none of the files to check"),
+                Some((file, _)) => format!("--source {source}: {file} is not among the files to check"),
                 None => format!("--source {folder}: not a folder; name the folder of the configuration"),
             });
             continue;

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 pub struct Terminal {
     /// Columns of standard output. `None` if it is not a terminal, so that lines are not wrapped.
     pub width: Option<usize>,
+    /// Columns of standard error, likewise.
+    pub error_width: Option<usize>,
     /// Whether standard error shows progress, and how.
     pub progress: Option<Progress>,
 }
@@ -29,9 +31,10 @@ impl Terminal {
         let columns =
             || std::env::var("COLUMNS").ok()?.trim().parse::<usize>().ok().filter(|width| *width > 0);
         let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        let width = std::io::stdout().is_terminal().then(|| columns().or_else(size)).flatten();
+        let width = |is_terminal: bool| is_terminal.then(|| columns().or_else(size)).flatten();
         let line = std::io::stderr().is_terminal();
-        Self { width, progress: Some(if line { Progress::Line } else { Progress::Lines }) }
+        let (width, error_width) = (width(std::io::stdout().is_terminal()), width(line));
+        Self { width, error_width, progress: Some(if line { Progress::Line } else { Progress::Lines }) }
     }
 }
 

@@ -119,7 +119,7 @@ impl Reader<'_> {
                 self.error(entry.key_at, path, format!("duplicate key {:?}", short(&entry.key)));
             }
         }
-        node.entries().iter().map(|entry| (entry.key.clone(), &entry.value)).collect()
+        node.entries().iter().map(|entry| (entry.key.to_string(), &entry.value)).collect()
     }
 
     fn text(&mut self, node: &Node, path: &str) -> Option<String> {

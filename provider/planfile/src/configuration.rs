@@ -102,14 +102,14 @@ fn json(file: &str, text: &str) -> Result<Configuration, InputError> {
             for entry in kind.value.entries() {
                 let address = format!("{prefix}{}.{}", kind.key, entry.key);
                 let attributes =
-                    entry.value.entries().iter().map(|part| (part.key.clone(), part.key_at)).collect();
+                    entry.value.entries().iter().map(|part| (part.key.to_string(), part.key_at)).collect();
                 found.resources.insert(address, Definition { at: Some(entry.key_at), attributes });
             }
         }
     }
     for entry in tree.get("module").map(node::Node::entries).unwrap_or_default() {
         let source = entry.value.get("source").and_then(node::Node::text).map(str::to_owned);
-        found.modules.insert(entry.key.clone(), Call { at: Some(entry.key_at), source });
+        found.modules.insert(entry.key.to_string(), Call { at: Some(entry.key_at), source });
     }
     Ok(found)
 }

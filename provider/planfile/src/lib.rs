@@ -126,7 +126,7 @@ fn is_json(source: &Source<'_>) -> bool {
 fn tree(source: &Source<'_>) -> Result<node::Node, InputError> {
     let text = text_of(source);
     if is_json(source) {
-        node::parse_json(source.name, text)
+        node::parse_outline(source.name, text, &terraform::FILE)
     } else if ending(source).as_deref() == Some("toml") {
         node::parse_toml(source.name, text)
     } else {
@@ -141,7 +141,7 @@ fn tree(source: &Source<'_>) -> Result<node::Node, InputError> {
 pub fn read_topology(source: &Source<'_>) -> Result<Plan, InputError> {
     let hint = || Some("create the file with `terraform show -json PLANFILE > plan.json`".to_owned());
     terraform::check_text(source.name, text_of(source))?;
-    let tree = node::parse_json(source.name, text_of(source))
+    let tree = node::parse_outline(source.name, text_of(source), &terraform::FILE)
         .map_err(|error| InputError { hint: hint(), ..error })?;
     if !terraform::looks_like(&tree) {
         return Err(InputError {

@@ -2,6 +2,8 @@
 
 mod memory;
 mod messages;
+mod outline;
+mod recipes;
 mod reports;
 mod schemas;
 mod shells;

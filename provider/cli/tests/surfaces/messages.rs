@@ -29,7 +29,7 @@ fn broken_files_are_explained_in_their_own_terms() {
         ("quotes.json", "{'a': 1}"),
         ("column.csv", "name,cird\na,10.0.0.0/16\n"),
         ("values.csv", "name,cidr\na,10.0.0.0/16,9\n,10.0.0.0/8\nx/y,10.0.0.0/9\n"),
-        ("ranges.csv", "name,cidr,kind\na,10.0.0.0/33,\nb,,\np,,pool\nb,10.0.0.0/8,route\n"),
+        ("ranges.csv", "name,cidr,type\na,10.0.0.0/33,\nb,,\np,,pool\nb,10.0.0.0/8,route\n"),
         ("again.csv", "name;cidr\na;10.0.0.0/16\na;10.1.0.0/16\n"),
         ("header.csv", "\n"),
     ];

@@ -101,7 +101,7 @@ fn narrow_terminals_show_everything() {
     let wide = warren(&["check", &plan]).1;
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     for width in [1, 40, 80] {
-        let terminal = Terminal { width: Some(width), progress: None };
+        let terminal = Terminal { width: Some(width), ..Terminal::default() };
         let out = warren_on(terminal, b"", &["check", &plan]).1;
         assert_eq!(words(&out), words(&wide), "{width} columns");
         for line in out.lines() {
@@ -114,6 +114,45 @@ fn narrow_terminals_show_everything() {
         let longest = out.lines().map(|line| line.trim_end().chars().count()).max().unwrap();
         assert!(longest <= width.max(40), "{out}");
     }
+}
+
+#[test]
+fn errors_fit_a_narrow_terminal() {
+    let terminal = Terminal { error_width: Some(40), ..Terminal::default() };
+    let (_, _, err) = warren_on(terminal, b"networks: {a: {}, b: {prefix: 900}}", &["plan", "-"]);
+    assert!(err.lines().count() > 4 && err.lines().all(|line| line.chars().count() <= 40), "{err}");
+}
+
+/// After two seconds, standard error names the step, unless `--quiet` is set.
+#[test]
+fn slow_work_shows_its_progress() {
+    use std::process::{Command, Stdio};
+    let start = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warren"));
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the command")
+    };
+    let running = [start(&["check", "-"]), start(&["check", "-", "--quiet"])];
+    std::thread::sleep(std::time::Duration::from_millis(2_700));
+    let said = running.map(|mut running| {
+        running.stdin.take().unwrap().write_all(b"networks: {a: {cidr: 10.0.0.0/16}}").unwrap();
+        let output = running.wait_with_output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    });
+    assert_eq!(said, ["reading standard input (2 s)\n", ""]);
+}
+
+#[test]
+fn a_pipe_may_end_early() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = write(folder.path(), "plan.json", &crate::equal_vpcs(200));
+    let script = r#""$0" check "$1" --max-findings 0 | head -n 1; echo "${PIPESTATUS[0]}""#;
+    let words = ["-c", script, env!("CARGO_BIN_EXE_warren"), &plan];
+    let output = std::process::Command::new("bash").args(words).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with("error[overlap]") && said.ends_with("\n1\n"), "{said}");
 }
 
 /// A reader that has seen enough.

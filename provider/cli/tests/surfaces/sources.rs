@@ -88,7 +88,7 @@ fn a_configuration_that_does_not_fit_is_told() {
     assert!(err.contains("--source missing: not a folder"), "{err}");
     let (code, _, err) = warren(&["check", &plan, "--source", &format!("x.json={}", other.display())]);
     assert_eq!(code, UNUSABLE);
-    assert!(err.contains("x.json is none of the files to check"), "{err}");
+    assert!(err.contains("x.json is not among the files to check"), "{err}");
 }
 
 /// Every finding of the corpus is at a line of the configuration that its plan was made from.

@@ -2,7 +2,7 @@
 //!
 //! Spreadsheets have columns of their own, so other columns than the known ones are ignored.
 
-use super::{Entry, Kind, Node, number};
+use super::{Entry, Key, Kind, Node, number};
 use crate::InputError;
 use csv::{ReaderBuilder, StringRecord};
 use warren_model::Position;
@@ -10,7 +10,7 @@ use warren_model::Position;
 /// The columns, with other names that they may have.
 const COLUMNS: &[(&str, &[&str])] = &[
     ("name", &["name", "network"]),
-    ("kind", &["kind", "type"]),
+    ("type", &["type", "kind"]),
     ("cidr", &["cidr", "range", "cidr_block"]),
     ("prefix", &["prefix", "prefix_length"]),
     ("hosts", &["hosts"]),
@@ -144,7 +144,7 @@ impl Table<'_> {
         columns
     }
 
-    /// The kind, the name and the attributes of a row.
+    /// The type, the name and the attributes of a row.
     fn row(
         &mut self,
         record: &StringRecord,
@@ -157,7 +157,7 @@ impl Table<'_> {
             let text = || Node { kind: Kind::Text(value.to_owned()), at };
             match *key {
                 "name" => value.clone_into(&mut name),
-                "kind" => kind = value.to_lowercase(),
+                "type" => kind = value.to_lowercase(),
                 "prefix" => entries.push(entry(key, at, numeric(value.trim_start_matches('/'), at))),
                 "hosts" | "growth" => entries.push(entry(key, at, numeric(value, at))),
                 "pool" if value.contains([' ', ';']) => {
@@ -174,7 +174,7 @@ impl Table<'_> {
         }
         if !["network", "subnet", "pool", "reserved"].contains(&kind.as_str()) {
             let hint = "use `network`, `subnet`, `pool` or `reserved`";
-            self.error(at, &format!("unknown kind {kind:?}"), Some(hint));
+            self.error(at, &format!("unknown type {kind:?}"), Some(hint));
             return None;
         }
         let kind = if kind == "subnet" { "network".to_owned() } else { kind };
@@ -243,7 +243,7 @@ fn find<'a>(networks: &'a mut [Entry], path: &str) -> Option<&'a mut Vec<Entry>>
 }
 
 fn entry(key: &str, at: Position, value: Node) -> Entry {
-    Entry { key: key.to_owned(), key_at: at, value }
+    Entry { key: Key::from(key), key_at: at, value }
 }
 
 fn start() -> Position {

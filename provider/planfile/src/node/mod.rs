@@ -6,10 +6,11 @@ mod toml;
 mod yaml;
 
 use crate::InputError;
+use std::sync::Arc;
 use warren_model::Position;
 
 pub(crate) use csv::{looks_like as is_csv, parse as parse_csv};
-pub(crate) use json::parse as parse_json;
+pub(crate) use json::{parse as parse_json, parse_outline};
 pub(crate) use toml::parse as parse_toml;
 pub(crate) use yaml::parse as parse_yaml;
 
@@ -36,9 +37,84 @@ pub(crate) enum Kind {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
-    pub(crate) key: String,
+    pub(crate) key: Key,
     pub(crate) key_at: Position,
     pub(crate) value: Node,
+}
+
+/// A key of a map. A large file has the same few keys very often, so equal ones share their text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key(Arc<str>);
+
+impl Key {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Key {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl std::ops::Deref for Key {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for Key {
+    fn eq(&self, other: &str) -> bool {
+        &*self.0 == other
+    }
+}
+
+impl PartialEq<&str> for Key {
+    fn eq(&self, other: &&str) -> bool {
+        &*self.0 == *other
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The parts of a map that are kept, and what happens to it after it was read.
+pub(crate) struct Outline {
+    pub(crate) of: fn(&str) -> Want,
+    pub(crate) done: fn(&mut [Entry]),
+}
+
+/// What happens to the value of a key.
+pub(crate) enum Want {
+    /// It is kept. The outline is for the value, or for the items of a list.
+    Keep(&'static Outline),
+    /// It is replaced by null.
+    Skip,
+    /// It is read after the other values, and null if the map has another key.
+    Later { unless: &'static str, outline: &'static Outline },
+}
+
+impl Outline {
+    /// Everything.
+    pub(crate) const ALL: Outline = Outline { of: |_| Want::Keep(&Outline::ALL), done: |_| {} };
 }
 
 impl Node {

@@ -1,6 +1,6 @@
 //! YAML to the tree.
 
-use super::{Entry, Kind, Node, number, syntax};
+use super::{Entry, Key, Kind, Node, number, syntax};
 use crate::InputError;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Error, Location, Spanned};
@@ -148,7 +148,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
         while let Some(key) = map.next_key::<Spanned<String>>()? {
             let key_at = position(key.referenced).unwrap_or(Position { line: 1, column: 1 });
             let value = node(map.next_value::<Spanned<Tree>>()?);
-            entries.push(Entry { key: key.value, key_at, value });
+            entries.push(Entry { key: Key::from(key.value.as_str()), key_at, value });
         }
         Ok(Kind::Map(entries))
     }

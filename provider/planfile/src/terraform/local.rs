@@ -34,7 +34,7 @@ fn address_plan(context: &mut Context<'_>, resource: &Resource<'_>) {
             let Some(text) = item.text() else { continue };
             if let Ok(Some(block)) = context.parse(text, site) {
                 let owner = context.owner.to_owned();
-                context.model.excluded.push(Excluded { name: named.key.clone(), owner, block });
+                context.model.excluded.push(Excluded { name: named.key.to_string(), owner, block });
             }
         }
     }

@@ -8,12 +8,15 @@ mod google;
 mod google_services;
 mod local;
 mod locate;
+mod outline;
 mod raw_state;
 mod references;
 mod resource;
 mod role;
 mod runpod;
 pub(crate) mod topology;
+
+pub(crate) use outline::FILE;
 
 use crate::node::Node;
 use crate::{Input, InputError, Source};
@@ -73,7 +76,7 @@ pub(crate) fn check_text(file: &str, text: &str) -> Result<(), InputError> {
 pub(crate) fn prepare(file: &str, tree: Node) -> Result<Node, InputError> {
     if raw_state::is_state(&tree) {
         return match raw_state::version(&tree) {
-            Some("4") => Ok(raw_state::convert(&tree)),
+            Some("4") => Ok(raw_state::convert(tree)),
             _ => Err(InputError {
                 hint: Some(
                     "run `terraform apply` with Terraform 0.12 or later, which upgrades the state".to_owned(),
