@@ -5,6 +5,7 @@ use crate::plans::{self, cloud_findings, cloud_rule};
 use crate::table::Table;
 use crate::{Finding, Report, Rule, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::num::NonZeroUsize;
 use warren_cidr::Cloud;
 use warren_model::{Block, Model, NetworkRef, ReservationKind};
@@ -16,27 +17,80 @@ use warren_planfile::Input;
 /// conflicts, so memory holds no more than the limit.
 pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>) -> Report {
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
-    let (mut model, mut findings, mut fabrics) = (Model::default(), Vec::new(), BTreeSet::new());
-    let mut unlisted = 0;
-    let mut owners = BTreeSet::new();
-    for input in inputs {
-        match input {
-            Input::AddressPlan(plan) => {
-                let told = plans::add(plan, &mut model, limit);
-                findings.extend(told.findings);
-                unlisted += told.unlisted;
-                fabrics.extend(plan.fabric.clone());
-                owners.insert(plan.owner.as_str());
-            }
-            Input::Terraform { owner, model: read } => {
-                model.merge((**read).clone());
-                owners.insert(owner);
+    report(inputs, claims, limit, false)
+}
+
+/// Like [`check()`], for a report that lists all findings. Up to `held` overlaps are in the report, and `later` more are
+/// counted, which [`each_page`] computes.
+pub fn check_all(inputs: &[Input], claims: Model, held: NonZeroUsize) -> Report {
+    report(inputs, claims, held.get(), true)
+}
+
+/// Calls `visit` with the overlaps after the first `held`, in address order, in sorted pages of limited size.
+///
+/// # Errors
+/// The error of `visit`, which ends the search.
+pub fn each_page(
+    inputs: &[Input],
+    claims: Model,
+    held: NonZeroUsize,
+    visit: &mut dyn FnMut(&[Finding]) -> io::Result<()>,
+) -> io::Result<()> {
+    const PAGE: usize = 10_000;
+    let gathered = Gathered::new(inputs, claims, held.get());
+    let mut page = Vec::new();
+    Table::new(&gathered.model).each_overlap(|index, finding| {
+        if index >= held.get() {
+            page.push(finding());
+        }
+        if page.len() == PAGE {
+            page.sort();
+            visit(&page)?;
+            page.clear();
+        }
+        Ok(())
+    })?;
+    page.sort();
+    visit(&page)
+}
+
+/// The content of all inputs, and what the solver reports.
+struct Gathered {
+    model: Model,
+    told: Vec<Finding>,
+    unlisted: usize,
+    fabrics: BTreeSet<String>,
+}
+
+impl Gathered {
+    fn new(inputs: &[Input], claims: Model, limit: usize) -> Self {
+        let (mut model, mut findings, mut fabrics) = (Model::default(), Vec::new(), BTreeSet::new());
+        let mut unlisted = 0;
+        let mut owners = BTreeSet::new();
+        for input in inputs {
+            match input {
+                Input::AddressPlan(plan) => {
+                    let told = plans::add(plan, &mut model, limit);
+                    findings.extend(told.findings);
+                    unlisted += told.unlisted;
+                    fabrics.extend(plan.fabric.clone());
+                    owners.insert(plan.owner.as_str());
+                }
+                Input::Terraform { owner, model: read } => {
+                    model.merge((**read).clone());
+                    owners.insert(owner);
+                }
             }
         }
+        let mut claims = claims;
+        claims.reservations.retain(|claim| !owners.contains(claim.owner.as_str()));
+        model.merge(claims);
+        Self { model, told: findings, unlisted, fabrics }
     }
-    let mut claims = claims;
-    claims.reservations.retain(|claim| !owners.contains(claim.owner.as_str()));
-    model.merge(claims);
+}
+
+fn report(inputs: &[Input], claims: Model, limit: usize, all: bool) -> Report {
+    let Gathered { model, told: mut findings, unlisted, fabrics } = Gathered::new(inputs, claims, limit);
     findings.extend(model.defects.iter().map(|found| defect(&found.owner, &found.site, &found.error)));
     findings.extend(clouds(&model));
     findings.extend(peerings(&model));
@@ -50,7 +104,19 @@ pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>) -> Re
     let ranges = table.len();
     let subnets = Subnets::new(&model.attachments);
     let notes = notes(&model, &fabrics, &subnets);
-    Report { subnets, ..Report::new(findings, unlisted + more, limit, inputs.len(), ranges, notes) }
+    let mut unknown = model.unknown;
+    unknown.sort();
+    let most = if all { usize::MAX } else { limit };
+    let mut report = Report {
+        subnets,
+        unknown,
+        ..Report::new(findings, unlisted + more, most, inputs.len(), ranges, notes)
+    };
+    if all {
+        report.later = more;
+        report.omitted -= more;
+    }
+    report
 }
 
 fn notes(model: &Model, fabrics: &BTreeSet<String>, subnets: &Subnets) -> Vec<String> {
@@ -62,8 +128,9 @@ fn notes(model: &Model, fabrics: &BTreeSet<String>, subnets: &Subnets) -> Vec<St
             "{file} is not a complete plan: it ended with an error, or was limited to some resources; the others were read from the state before it"
         ));
     }
-    if model.unknown > 0 {
-        notes.push(format!("{} known only after apply and not checked", ranges(model.unknown)));
+    if !model.unknown.is_empty() {
+        let count = ranges(model.unknown.len());
+        notes.push(format!("{count} known only after apply and not checked: {}", listed(&model.unknown)));
     }
     if model.sensitive > 0 {
         notes.push(format!("{} marked sensitive and not checked", ranges(model.sensitive)));
@@ -76,6 +143,17 @@ fn notes(model: &Model, fabrics: &BTreeSet<String>, subnets: &Subnets) -> Vec<St
         ));
     }
     notes
+}
+
+/// The first names, and how many more there are. The JSON report has all.
+fn listed(names: &[String]) -> String {
+    const NAMED: usize = 20;
+    let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let more = sorted.len().saturating_sub(NAMED);
+    sorted.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", sorted.join(", "))
 }
 
 /// Rules of the clouds for each range, and for secondary ranges.

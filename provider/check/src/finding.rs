@@ -1,6 +1,6 @@
 //! Findings and the report.
 
-use crate::Rule;
+use crate::{Lines, Rule};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use warren_cidr::{CidrError, IpNet};
@@ -116,10 +116,19 @@ pub struct Report {
     pub ranges: usize,
     /// The subnets, and whether their networks were found.
     pub subnets: Subnets,
-    /// The findings, in a fixed order.
+    /// Ranges that are known only after apply and were not checked: resource address and attribute.
+    pub unknown: Vec<String>,
+    /// The findings, in a fixed order. The JSON report writes them last, because there may be more than memory holds.
+    #[serde(skip_serializing)]
     pub findings: Vec<Finding>,
     /// Notes for the reader, such as the number of ranges known only after apply.
     pub notes: Vec<String>,
+    /// Number of findings that are written after `findings`, from [`crate::each_page`].
+    #[serde(skip_serializing)]
+    pub later: usize,
+    /// Where configurations define the resources. Text, SARIF and GitLab reports name these lines.
+    #[serde(skip_serializing)]
+    pub lines: Lines,
 }
 
 impl Report {
@@ -145,8 +154,11 @@ impl Report {
             files,
             ranges,
             subnets: Subnets::default(),
+            unknown: Vec::new(),
             findings,
             notes,
+            later: 0,
+            lines: Lines::default(),
         }
     }
 
@@ -154,8 +166,9 @@ impl Report {
     pub(crate) fn left_out(&self) -> Option<String> {
         let all = self.errors + self.warnings;
         (self.omitted > 0).then(|| {
-            let listed = self.findings.len();
-            format!("{listed} of {all} findings are listed; use `--max-findings 0` to list all")
+            let listed = self.findings.len() + self.later;
+            let hint = if self.later > 0 { "" } else { "; use `--max-findings 0` to list all" };
+            format!("{listed} of {all} findings are listed{hint}")
         })
     }
 }

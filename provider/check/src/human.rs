@@ -1,13 +1,15 @@
 //! The report as text.
 
-use crate::{Finding, Report, Severity, Side};
+use crate::listing::{Pages, no_pages};
+use crate::{Finding, Lines, Report, Severity, Side};
 use std::fmt::Write as _;
+use std::io;
 
-/// The text with control and bidirectional characters escaped, truncated to 200 characters.
+/// The text with control and bidirectional characters escaped, truncated to 400 characters.
 pub fn clean(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
-        if count == 200 {
+        if count == 400 {
             out.push('…');
             break;
         }
@@ -22,25 +24,56 @@ pub fn clean(text: &str) -> String {
     out
 }
 
+/// How the report looks as text.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Style {
+    /// Whether to add ANSI colours.
+    pub colour: bool,
+    /// Whether to omit notes and the summary.
+    pub quiet: bool,
+    /// Columns of the terminal, at which lines are wrapped. `None` wraps no line.
+    pub width: Option<usize>,
+}
+
 /// The report as text; `colour` adds ANSI colours, `quiet` leaves out notes and the summary.
 pub fn human(report: &Report, colour: bool, quiet: bool) -> String {
-    let paint = Paint { colour };
-    let mut out = String::new();
-    for group in report.findings.chunk_by(together) {
-        // A few findings are listed individually.
-        if group.len() > GROUPED_FROM {
-            several(&mut out, group, paint);
-        } else {
-            group.iter().for_each(|finding| one(&mut out, finding, paint));
+    crate::text(|out| human_to(report, &no_pages, Style { colour, quiet, width: None }, out))
+}
+
+/// Writes the report as text.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn human_to(report: &Report, pages: Pages<'_>, style: Style, out: &mut dyn io::Write) -> io::Result<()> {
+    let paint = Paint { colour: style.colour };
+    let mut write = |page: &[Finding]| {
+        for group in page.chunk_by(together) {
+            let mut text = String::new();
+            // A few findings are listed individually.
+            if group.len() > GROUPED_FROM {
+                several(&mut text, group, &report.lines, paint);
+            } else {
+                group.iter().for_each(|finding| one(&mut text, finding, &report.lines, paint));
+            }
+            out.write_all(wrap(&text, style.width).as_bytes())?;
         }
-    }
+        Ok(())
+    };
+    write(&report.findings)?;
+    pages(&mut write)?;
+    out.write_all(wrap(&tail(report, style.quiet), style.width).as_bytes())
+}
+
+/// The notes and the summary.
+fn tail(report: &Report, quiet: bool) -> String {
+    let mut out = String::new();
     // Printed with `quiet` too, because it is about the findings.
     if let Some(text) = report.left_out() {
         let _ = writeln!(out, "note: {text}");
     }
     if !quiet {
         for note in &report.notes {
-            let _ = writeln!(out, "note: {}", clean(note));
+            let _ = writeln!(out, "note: {}", words(note));
         }
         let count =
             |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
@@ -52,6 +85,28 @@ pub fn human(report: &Report, colour: bool, quiet: bool) -> String {
             count(report.files, "file"),
             count(report.ranges, "range"),
         );
+    }
+    out
+}
+
+/// The lines of a text, wrapped between words at a width in columns. A name or range is never cut, so it may be wider.
+/// Continued lines are indented below the text of the first.
+pub fn wrap(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width.filter(|width| *width > 0) else { return text.to_owned() };
+    let mut out = String::new();
+    for line in text.lines() {
+        let start = line.len() - line.trim_start_matches([' ', '=', '-', '>']).len();
+        let indent = " ".repeat(start.min(width / 4).max(2));
+        let options = textwrap::Options::new(width)
+            .break_words(false)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
+            .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
+            .subsequent_indent(&indent);
+        for part in textwrap::wrap(line, options) {
+            out.push_str(&part);
+            out.push('\n');
+        }
     }
     out
 }
@@ -68,16 +123,16 @@ fn together(a: &Finding, b: &Finding) -> bool {
         && a.sides.first() == b.sides.first()
 }
 
-fn one(out: &mut String, finding: &Finding, paint: Paint) {
+fn one(out: &mut String, finding: &Finding, lines: &Lines, paint: Paint) {
     let _ = writeln!(out, "{}: {}", paint.head(finding), words(&finding.message));
     for side in &finding.sides {
-        let _ = writeln!(out, "  {} {}", paint.with("34", "-->"), place(side));
+        let _ = writeln!(out, "  {} {}", paint.with("34", "-->"), place(side, lines));
     }
     explanation(out, finding, paint);
 }
 
 /// The conflicts of one range, as a list.
-fn several(out: &mut String, group: &[Finding], paint: Paint) {
+fn several(out: &mut String, group: &[Finding], lines: &Lines, paint: Paint) {
     let Some((first, side)) = group.first().and_then(|first| Some((first, first.sides.first()?))) else {
         return;
     };
@@ -85,10 +140,10 @@ fn several(out: &mut String, group: &[Finding], paint: Paint) {
     let name = format!("{}{net}", side.name);
     let _ = writeln!(out, "{}: {} conflicts with {} ranges", paint.head(first), words(&name), group.len());
     let arrow = paint.with("34", "-->");
-    let _ = writeln!(out, "  {arrow} {}", place(side));
+    let _ = writeln!(out, "  {arrow} {}", place(side, lines));
     for finding in group {
         let rest = finding.message.strip_prefix(&name).unwrap_or(&finding.message);
-        let other = finding.sides.get(1).map(place).unwrap_or_default();
+        let other = finding.sides.get(1).map(|side| place(side, lines)).unwrap_or_default();
         let _ = writeln!(out, "   - {} {arrow} {other}", words(rest.trim_start()));
     }
     explanation(out, first, paint);
@@ -129,9 +184,10 @@ impl Paint {
 }
 
 /// `file:line:column: path (owner)`.
-fn place(side: &Side) -> String {
-    let mut out = clean(&side.site.file);
-    if let Some(at) = side.site.at {
+fn place(side: &Side, lines: &Lines) -> String {
+    let (file, at) = lines.place(&side.site);
+    let mut out = clean(file);
+    if let Some(at) = at {
         let _ = write!(out, ":{}:{}", at.line, at.column);
     }
     if !side.site.path.is_empty() {

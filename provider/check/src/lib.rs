@@ -1,27 +1,38 @@
 //! The offline check: finds conflicts in address plans, Terraform plans, states and claims, and reports them.
 //!
-//! The crate is pure: [`check`] turns inputs into a [`Report`]; [`human()`], [`json()`] and [`sarif()`] format it. The result does not depend on the order of the inputs.
+//! The crate is pure: [`check`] turns inputs into a [`Report`]; [`human()`], [`json()`] and [`sarif()`] format it, and the functions that end in `_to` write it, also if it has more findings than memory holds. The result does not depend on the order of the inputs.
 
 mod check;
 mod finding;
+mod fingerprint;
+mod gitlab;
 mod human;
+mod json;
+mod lines;
+mod listing;
 mod plans;
 mod policy;
 mod rule;
 mod sarif;
 mod table;
 
-pub use check::check;
+pub use check::{check, check_all, each_page};
 pub use finding::{Finding, Report, Severity, Side, Subnets};
-pub use human::{clean, human};
+pub use fingerprint::fingerprint;
+pub use gitlab::{gitlab_errors, gitlab_to};
+pub use human::{Style, clean, human, human_to, wrap};
+pub use json::{json, json_errors, json_to};
+pub use lines::{Defined, Lines};
+pub use listing::{Pages, no_pages};
 pub use plans::{Wish, solve_file};
 pub use policy::hold;
 pub use rule::Rule;
-pub use sarif::sarif;
+pub use sarif::{sarif, sarif_errors, sarif_to};
 
-/// The report as JSON, with the fields of [`Report`].
-pub fn json(report: &Report) -> String {
-    let mut text = serde_json::to_string_pretty(report).unwrap_or_default();
-    text.push('\n');
-    text
+/// What a function writes, as text.
+fn text(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    // Writing to memory does not fail.
+    let _ = write(&mut bytes);
+    String::from_utf8(bytes).unwrap_or_default()
 }

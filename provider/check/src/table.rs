@@ -2,6 +2,7 @@
 
 use crate::{Finding, Rule, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use warren_cidr::{Conflict, ConflictScan, IpNet, Label, Parent, Range, RangeKind, Relation, Why, suggest};
 use warren_model::{Block, Model, NetworkRef, Site};
 
@@ -79,30 +80,48 @@ impl<'a> Table<'a> {
 
     /// Up to `limit` conflicting pairs, in address order, and the number of further ones.
     pub(crate) fn overlaps(&self, limit: usize) -> (Vec<Finding>, usize) {
+        let (mut found, mut more) = (Vec::new(), 0);
+        // The visitor does not fail.
+        let _ = self.each_overlap(|index, finding| {
+            if index < limit {
+                found.push(finding());
+            } else {
+                more += 1;
+            }
+            Ok(())
+        });
+        (found, more)
+    }
+
+    /// Visits every conflicting pair in address order, with its number. The finding is computed on request.
+    pub(crate) fn each_overlap(
+        &self,
+        mut visit: impl FnMut(usize, &dyn Fn() -> Finding) -> io::Result<()>,
+    ) -> io::Result<()> {
         let scan = ConflictScan::new(&self.ranges);
         let twins = Twins::new(&self.ranges);
-        let (mut found, mut more) = (Vec::new(), 0);
+        let mut count = 0;
         for conflict in scan.overlaps() {
             let Conflict::Overlap { left, right, relation, why } = conflict else { continue };
             if self.told(left, right) || !self.is_first(&scan, &twins, left, right) {
                 continue;
             }
-            if found.len() == limit {
-                more += 1;
-                continue;
-            }
-            let movable = conflict.movable(&self.ranges);
-            let free = (found.len() < SUGGESTIONS)
-                .then(|| self.free_for(movable))
-                .flatten()
-                // The network of a subnet may be inside the conflicting range.
-                .filter(|net| {
-                    let other = self.ranges[if movable == left { right } else { left }].net;
-                    !other.contains(net) && !net.contains(&other)
-                });
-            found.push(self.overlap(left, right, relation, why, movable, free));
+            let finding = || {
+                let movable = conflict.movable(&self.ranges);
+                let free = (count < SUGGESTIONS)
+                    .then(|| self.free_for(movable))
+                    .flatten()
+                    // The network of a subnet may be inside the conflicting range.
+                    .filter(|net| {
+                        let other = self.ranges[if movable == left { right } else { left }].net;
+                        !other.contains(net) && !net.contains(&other)
+                    });
+                self.overlap(left, right, relation, why, movable, free)
+            };
+            visit(count, &finding)?;
+            count += 1;
         }
-        (found, more)
+        Ok(())
     }
 
     /// The subnets outside their network.

@@ -33,6 +33,10 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Draw the network of a Terraform plan or state.
     Diagram(crate::diagram::Diagram),
+    /// Print the completion script of a shell.
+    Completions(crate::shell::Completions),
+    /// Write the manual pages.
+    Man(crate::shell::Man),
 }
 
 /// More findings than anyone reads, and few enough for any viewer.
@@ -56,6 +60,12 @@ const CHECK_AFTER: &str = "Examples:
   # Write a report for GitHub code scanning
   warren check plan.json --format sarif -o warren.sarif
 
+  # Name the lines of the configuration that the plan was made from
+  warren check plan.json --source .
+
+  # Write a report for the merge requests of GitLab
+  warren check plan.json --format gitlab -o gl-code-quality-report.json
+
   # Explain a rule
   warren check --explain foreign-reservation
 
@@ -67,7 +77,7 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = CHECK_AFTER)]
 pub(crate) struct Check {
-    /// Address plans (.yaml, .yml, .json, .toml), output of `terraform show -json`, saved plans and state files; `-` reads
+    /// Address plans (.yaml, .yml, .json, .toml, .csv), output of `terraform show -json`, saved plans and state files; `-` reads
     /// standard input.
     ///
     /// A saved plan is read with `terraform show -json`, so `terraform` or `tofu` must be on `PATH`. All files are checked together, as one fabric.
@@ -88,10 +98,15 @@ pub(crate) struct Check {
     /// Format of the report.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+    /// Folder of the Terraform configuration, whose `.tf` lines the report then names.
+    ///
+    /// With several configurations, name the file that each one belongs to: `--source FILE=DIR`.
+    #[arg(long, value_name = "[FILE=]DIR")]
+    pub(crate) source: Vec<String>,
     /// Exit with code 1 on warnings too.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Print findings only, without notes and the summary line.
+    /// Print findings only, without notes, the summary line and progress.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Maximum number of findings to list; the rest are counted. 0 lists all.
@@ -124,7 +139,7 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = PLAN_AFTER)]
 pub(crate) struct Plan {
-    /// Address plan (.yaml, .yml, .json, .toml); `-` reads standard input.
+    /// Address plan (.yaml, .yml, .json, .toml, .csv); `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) input: String,
     /// Format of the output.
@@ -154,6 +169,8 @@ pub(crate) enum Format {
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
+    /// Code quality report of GitLab.
+    Gitlab,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -29,7 +29,7 @@ Exit codes:
 pub(crate) struct Diagram {
     /// Terraform plan or state, as printed by `terraform show -json`, or a saved plan or state file; `-` reads standard input.
     #[arg(value_name = "FILE")]
-    input: String,
+    pub(crate) input: String,
     /// Format of the output.
     #[arg(long, value_enum, default_value_t = Form::Svg)]
     format: Form,

@@ -2,10 +2,17 @@
 
 mod args;
 mod diagram;
+mod output;
 mod policy;
+mod report;
 mod saved_plan;
+mod shell;
+mod source;
+mod terminal;
 
-use args::{Args, Check, Command, Format, Plan, PlanFormat};
+pub use terminal::{Progress, Terminal};
+
+use args::{Args, Check, Command, Plan, PlanFormat};
 use clap::Parser;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -43,11 +50,20 @@ pub fn main() -> ExitCode {
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let (mut stdin, mut stdout, mut stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let streams = Streams { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr, colour };
-    ExitCode::from(run(std::env::args_os(), streams))
+    ExitCode::from(run_on(Terminal::of_process(), std::env::args_os(), streams))
 }
 
-/// Runs the command; the first argument is its name. Returns [`FINE`], [`FINDINGS`] or [`UNUSABLE`].
-pub fn run(arguments: impl IntoIterator<Item = OsString>, mut streams: Streams<'_>) -> u8 {
+/// Runs the command without a terminal; the first argument is its name. Returns [`FINE`], [`FINDINGS`] or [`UNUSABLE`].
+pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: Streams<'_>) -> u8 {
+    run_on(Terminal::default(), arguments, streams)
+}
+
+/// Like [`run`], with lines wrapped and progress shown as the terminal allows.
+pub fn run_on(
+    terminal: Terminal,
+    arguments: impl IntoIterator<Item = OsString>,
+    mut streams: Streams<'_>,
+) -> u8 {
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,
         Err(error) => {
@@ -58,15 +74,22 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut streams: Streams<'
         }
     };
     let result = match &args.command {
-        Command::Check(check) => run_check(check, &mut streams),
-        Command::Plan(plan) => run_plan(plan, &mut streams),
-        Command::Diagram(diagram) => diagram::run(diagram, &mut streams),
+        Command::Check(check) => run_check(check, &mut streams, terminal),
+        Command::Plan(plan) => run_plan(plan, &mut streams, terminal),
+        Command::Diagram(diagram) => {
+            let display = terminal::Display::new(terminal.progress);
+            display.step(format!("drawing {}", diagram.input));
+            diagram::run(diagram, &mut streams)
+        }
+        Command::Completions(shell) => shell::completions(shell, &mut streams),
+        Command::Man(man) => shell::man(man),
     };
     result.unwrap_or_else(|errors| {
         for error in errors {
             // Names in the input may contain control characters.
             let words: Vec<String> = error.split(' ').map(warren_check::clean).collect();
-            let _ = writeln!(streams.stderr, "error: {}", words.join(" "));
+            let line = format!("error: {}\n", words.join(" "));
+            let _ = streams.stderr.write_all(warren_check::wrap(&line, terminal.error_width).as_bytes());
         }
         UNUSABLE
     })
@@ -74,16 +97,39 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut streams: Streams<'
 
 type Outcome = Result<u8, Vec<String>>;
 
-fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
+fn run_check(check: &Check, streams: &mut Streams<'_>, terminal: Terminal) -> Outcome {
+    let display = terminal::Display::new(terminal.progress.filter(|_| !check.quiet));
+    match check_files(check, streams, terminal, &display) {
+        Ok(code) => Ok(code),
+        Err(Stop::Unreadable(errors)) => report::refused(check, errors, streams),
+        Err(Stop::Unwritable(errors)) => Err(errors),
+    }
+}
+
+/// Why a check has no result.
+enum Stop {
+    /// The input or the arguments; a report for programs says so.
+    Unreadable(Vec<String>),
+    /// The output.
+    Unwritable(Vec<String>),
+}
+
+fn check_files(
+    check: &Check,
+    streams: &mut Streams<'_>,
+    terminal: Terminal,
+    display: &terminal::Display,
+) -> Result<u8, Stop> {
+    let refuse = |error: String| Stop::Unreadable(vec![error]);
     if let Some(rule) = check.explain {
         let text = format!("{rule}: {}\n\n{}\n", rule.short(), rule.long());
-        return emit(&text, None, streams).map(|()| FINE);
+        return emit(&text, None, streams).map(|()| FINE).map_err(Stop::Unwritable);
     }
     let mut owners = BTreeMap::new();
     let mut files = check.inputs.clone();
     for (owner, file) in &check.owners {
         if owners.insert(file.as_str(), owner.as_str()).is_some() {
-            return Err(vec![format!("--owner names {file} twice; set one owner for each file")]);
+            return Err(refuse(format!("--owner names {file} twice; set one owner for each file")));
         }
         if !files.contains(file) {
             files.push(file.clone());
@@ -92,16 +138,17 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
     files.sort();
     files.dedup();
     if files.is_empty() && check.claims.is_empty() {
-        return Err(vec![
+        return Err(refuse(
             "no files to check; name at least one file, or `-` for standard input (see `warren check --help`)".to_owned(),
-        ]);
+        ));
     }
     let (mut inputs, mut errors, mut claims) = (Vec::new(), Vec::new(), Model::default());
     let mut policy = policy::Policy::default();
     if !check.policy.is_empty() && files.contains(&"-".to_owned()) {
-        return Err(vec!["--policy: a plan on standard input cannot be checked against a policy; save it to a file and name the file".to_owned()]);
+        return Err(refuse("--policy: a plan on standard input cannot be checked against a policy; save it to a file and name the file".to_owned()));
     }
     for file in &files {
+        display.step(format!("reading {}", if file == "-" { "standard input" } else { file }));
         match load(file, owners.get(file.as_str()).copied(), streams.stdin) {
             Ok(input) => inputs.push(input),
             Err(found) => errors.extend(found),
@@ -119,23 +166,29 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
     if !check.policy.is_empty() {
         policy = policy::load(&check.policy, &files, &inputs, streams.stdin, &mut errors);
     }
-    if !errors.is_empty() {
-        return Err(errors);
+    let mut sites = source::Sites::default();
+    if errors.is_empty() {
+        display.step("reading the configuration");
+        sites = source::load(&check.source, &files, &mut errors);
     }
-    let mut report = warren_check::check(&inputs, claims, NonZeroUsize::new(check.max_findings));
+    if !errors.is_empty() {
+        return Err(Stop::Unreadable(errors));
+    }
+    display.step("comparing the ranges");
+    let mut report = report::checked(check, &inputs, &claims);
     warren_check::hold(&mut report, &policy.assertions, &policy.plans);
-    let colour = streams.colour && check.output.is_none();
-    let text = match check.format {
-        Format::Human => warren_check::human(&report, colour, check.quiet),
-        Format::Json => warren_check::json(&report),
-        Format::Sarif => warren_check::sarif(&report, env!("CARGO_PKG_VERSION")),
-    };
-    emit(&text, check.output.as_deref(), streams)?;
+    report.notes.extend(sites.notes(&report));
+    report.lines = sites.lines;
+    display.step("writing the report");
+    report::write(check, &report, (&inputs, &claims), streams, terminal.width).map_err(Stop::Unwritable)?;
     let fails = report.errors > 0 || (check.strict && report.warnings > 0);
     Ok(if fails { FINDINGS } else { FINE })
 }
 
-fn run_plan(plan: &Plan, streams: &mut Streams<'_>) -> Outcome {
+fn run_plan(plan: &Plan, streams: &mut Streams<'_>, terminal: Terminal) -> Outcome {
+    let width = terminal.width.filter(|_| plan.output.is_none());
+    let display = terminal::Display::new(terminal.progress);
+    display.step(format!("computing the ranges of {}", plan.input));
     let previous = match &plan.previous {
         Some(file) => previous(file, &text_of(file, streams.stdin).map_err(|error| vec![error])?)?,
         None => Assignment::new(),
@@ -156,7 +209,9 @@ fn run_plan(plan: &Plan, streams: &mut Streams<'_>) -> Outcome {
         Ok(solved) => solved,
         Err(report) => {
             let text = match plan.format {
-                PlanFormat::Human => warren_check::human(&report, streams.colour, true),
+                PlanFormat::Human => {
+                    warren_check::wrap(&warren_check::human(&report, streams.colour, true), width)
+                }
                 PlanFormat::Json => warren_check::json(&report),
             };
             emit(&text, plan.output.as_deref(), streams)?;
@@ -165,32 +220,43 @@ fn run_plan(plan: &Plan, streams: &mut Streams<'_>) -> Outcome {
     };
     let text = match plan.format {
         PlanFormat::Json => {
-            let mut text = serde_json::to_string_pretty(&solved).map_err(|error| vec![error.to_string()])?;
+            let versioned = Versioned { version: 1, plan: &solved };
+            let mut text =
+                serde_json::to_string_pretty(&versioned).map_err(|error| vec![error.to_string()])?;
             text.push('\n');
             text
         }
-        PlanFormat::Human => table(&solved),
+        PlanFormat::Human => table(&solved, width),
     };
     emit(&text, plan.output.as_deref(), streams)?;
     Ok(FINE)
 }
 
-/// A table of networks, ranges and usable addresses, followed by the networks that moved.
-fn table(plan: &warren_cidr::Plan) -> String {
+/// The ranges as JSON. `docs/schemas` has the schema.
+#[derive(serde::Serialize)]
+struct Versioned<'a> {
+    version: u32,
+    #[serde(flatten)]
+    plan: &'a warren_cidr::Plan,
+}
+
+/// A table of networks, ranges and usable addresses, followed by the networks that moved. In a narrow terminal, the name has a
+/// line of its own.
+fn table(plan: &warren_cidr::Plan, width: Option<usize>) -> String {
     let names: Vec<String> = plan.networks.keys().map(|name| warren_check::clean(name)).collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(7);
-    let mut out = format!("{:width$}  {:18}  HOSTS\n", "NETWORK", "RANGE");
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(7);
+    // Two separators, a range, and a count.
+    let narrow = width.is_some_and(|width| longest + 2 + 18 + 2 + 10 > width);
+    let (start, column) = if narrow { ("\n  ", 0) } else { ("  ", longest) };
+    let mut out = format!("{:column$}{start}{:18}  HOSTS\n", "NETWORK", "RANGE");
     for (name, (path, net)) in names.iter().zip(&plan.networks) {
         let hosts = plan.usable_hosts.get(path).map(ToString::to_string).unwrap_or_default();
-        out.push_str(&format!("{name:width$}  {:18}  {hosts}\n", net.to_string()));
+        out.push_str(&format!("{name:column$}{start}{:18}  {hosts}\n", net.to_string()));
     }
     for moved in &plan.renumbered {
-        out.push_str(&format!(
-            "moved: {} from {} to {}\n",
-            warren_check::clean(&moved.path),
-            moved.from,
-            moved.to
-        ));
+        let line =
+            format!("moved: {} from {} to {}\n", warren_check::clean(&moved.path), moved.from, moved.to);
+        out.push_str(&warren_check::wrap(&line, width));
     }
     out
 }
@@ -248,12 +314,7 @@ fn emit(text: &str, file: Option<&str>, streams: &mut Streams<'_>) -> Result<(),
 }
 
 fn emit_bytes(bytes: &[u8], file: Option<&str>, streams: &mut Streams<'_>) -> Result<(), Vec<String>> {
-    let result = match file {
-        Some(file) => std::fs::write(file, bytes).map_err(|error| format!("cannot write {file}: {error}")),
-        None => streams
-            .stdout
-            .write_all(bytes)
-            .map_err(|error| format!("cannot write to standard output: {error}")),
-    };
-    result.map_err(|error| vec![error])
+    let mut out = output::Output::open(file, streams)?;
+    let written = out.write_all(bytes);
+    out.done(written)
 }

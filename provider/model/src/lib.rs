@@ -242,8 +242,8 @@ pub struct Model {
     pub partial: Vec<String>,
     /// The network of each subnet, and how it was found.
     pub attachments: Vec<Attachment>,
-    /// Number of ranges that are known only after apply.
-    pub unknown: usize,
+    /// Ranges that are known only after apply: resource address and attribute.
+    pub unknown: Vec<String>,
     /// Number of ranges that are marked as sensitive and were not read.
     pub sensitive: usize,
 }
@@ -260,7 +260,7 @@ impl Model {
         self.defects.extend(other.defects);
         self.partial.extend(other.partial);
         self.attachments.extend(other.attachments);
-        self.unknown += other.unknown;
+        self.unknown.extend(other.unknown);
         self.sensitive += other.sensitive;
     }
 }

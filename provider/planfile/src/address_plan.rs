@@ -1,4 +1,4 @@
-//! Address-plan files in YAML, JSON or TOML, with the attributes of `warren_address_plan`.
+//! Address-plan files in YAML, JSON, TOML or CSV, with the attributes of `warren_address_plan`.
 
 use crate::node::{Kind, Node};
 use crate::{InputError, Source};
@@ -95,7 +95,7 @@ impl Reader<'_> {
     /// Reports values that are not maps, and unknown keys.
     fn keys(&mut self, node: &Node, path: &str, known: &[&str]) {
         let _ = self.map(node, path);
-        for entry in node.entries().iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        for entry in crate::node::unknown_keys(node, known) {
             let near = known
                 .iter()
                 .map(|word| (strsim::damerau_levenshtein(word, &short(&entry.key)), *word))
@@ -119,7 +119,7 @@ impl Reader<'_> {
                 self.error(entry.key_at, path, format!("duplicate key {:?}", short(&entry.key)));
             }
         }
-        node.entries().iter().map(|entry| (entry.key.clone(), &entry.value)).collect()
+        node.entries().iter().map(|entry| (entry.key.to_string(), &entry.value)).collect()
     }
 
     fn text(&mut self, node: &Node, path: &str) -> Option<String> {

@@ -51,7 +51,9 @@ pub fn decode(file: &str, bytes: Vec<u8>) -> Result<String, InputError> {
     text.ok_or_else(|| error("the file is not valid UTF-16 text".to_owned(), None))
 }
 
-/// Whether the bytes are a plan that `terraform plan -out` saved: a zip archive.
+/// Whether the bytes are a plan that `terraform plan -out` saved: a zip archive, or the reference to a run of HCP Terraform.
 pub fn is_saved_plan(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"PK\x03\x04")
+    let reference = br#"{"remote_plan_format":"#;
+    let start = bytes.iter().take(200).filter(|byte| !byte.is_ascii_whitespace());
+    bytes.starts_with(b"PK\x03\x04") || start.take(reference.len()).eq(reference)
 }

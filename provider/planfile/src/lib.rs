@@ -5,6 +5,7 @@
 
 mod address_plan;
 mod claims;
+mod configuration;
 mod decode;
 mod node;
 mod policy;
@@ -16,6 +17,7 @@ use warren_model::{Model, Position};
 
 pub use address_plan::AddressPlan;
 pub use claims::read_claims;
+pub use configuration::{Call, Configuration, Definition, read_configuration};
 pub use decode::{decode, is_saved_plan};
 pub use policy::read_policy;
 
@@ -78,14 +80,18 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// Reads an address plan (YAML, JSON, TOML) or the output of `terraform show -json`.
+/// Reads an address plan (YAML, JSON, TOML, CSV) or the output of `terraform show -json`.
 ///
-/// The file extension determines the syntax. Without one, a text that starts with `{` is JSON and any other text is YAML.
+/// The file extension determines the syntax. Without one, a text that starts with `{` is JSON, one with the header row of an address plan is CSV, and any other text is YAML.
 ///
 /// # Errors
 /// Every error in the text, in the order of the text.
 pub fn read(source: &Source<'_>) -> Result<Input, Vec<InputError>> {
     terraform::check_text(source.name, text_of(source)).map_err(|error| vec![error])?;
+    if ending(source).as_deref() == Some("csv") || has_no_ending(source) && node::is_csv(text_of(source)) {
+        let tree = node::parse_csv(source.name, text_of(source))?;
+        return address_plan::read(source, &tree).map(|plan| Input::AddressPlan(Box::new(plan)));
+    }
     let tree = tree(source).map_err(|error| vec![error])?;
     if is_json(source) && terraform::looks_like(&tree) {
         let tree = terraform::prepare(source.name, tree).map_err(|error| vec![error])?;
@@ -103,6 +109,11 @@ fn ending(source: &Source<'_>) -> Option<String> {
     source.name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase())
 }
 
+/// Whether the syntax follows from the text.
+fn has_no_ending(source: &Source<'_>) -> bool {
+    !matches!(ending(source).as_deref(), Some("json" | "toml" | "yaml" | "yml"))
+}
+
 fn is_json(source: &Source<'_>) -> bool {
     match ending(source).as_deref() {
         Some("toml" | "yaml" | "yml") => false,
@@ -115,7 +126,7 @@ fn is_json(source: &Source<'_>) -> bool {
 fn tree(source: &Source<'_>) -> Result<node::Node, InputError> {
     let text = text_of(source);
     if is_json(source) {
-        node::parse_json(source.name, text)
+        node::parse_outline(source.name, text, &terraform::FILE)
     } else if ending(source).as_deref() == Some("toml") {
         node::parse_toml(source.name, text)
     } else {
@@ -130,7 +141,7 @@ fn tree(source: &Source<'_>) -> Result<node::Node, InputError> {
 pub fn read_topology(source: &Source<'_>) -> Result<Plan, InputError> {
     let hint = || Some("create the file with `terraform show -json PLANFILE > plan.json`".to_owned());
     terraform::check_text(source.name, text_of(source))?;
-    let tree = node::parse_json(source.name, text_of(source))
+    let tree = node::parse_outline(source.name, text_of(source), &terraform::FILE)
         .map_err(|error| InputError { hint: hint(), ..error })?;
     if !terraform::looks_like(&tree) {
         return Err(InputError {

@@ -49,7 +49,7 @@ impl Reader<'_> {
 
     /// Reports unknown keys: ignoring a misspelled key could weaken an assertion.
     fn keys(&mut self, node: &Node, path: &str, known: &[&str]) {
-        for entry in node.entries().iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        for entry in crate::node::unknown_keys(node, known) {
             let hint = format!("the keys are {}", known.join(", "));
             self.error(&entry.value, path, &format!("unknown key {:?}", short(&entry.key)), Some(&hint));
         }

@@ -121,7 +121,7 @@ fn a_cluster_is_a_host_with_several_machines_and_its_range_is_taken() {
     let taken: Vec<String> =
         model.excluded.iter().map(|one| format!("{} {}", one.name, one.block.net)).collect();
     assert_eq!(taken, ["warren_runpod_cluster.train 10.65.0.0/16"]);
-    assert_eq!(model.unknown, 1, "the range of a new cluster");
+    assert_eq!(model.unknown, ["warren_runpod_cluster.tune.network_cidr"], "the range of a new cluster");
 }
 
 fn created(

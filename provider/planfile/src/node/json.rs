@@ -1,34 +1,58 @@
 //! JSON (RFC 8259) with the position of every value, which `serde_json` does not report.
 
-use super::{Entry, Kind, Lines, MAX_DEPTH, Node, syntax};
+use super::{Entry, Key, Kind, MAX_DEPTH, Node, Outline, Want, number, syntax};
 use crate::InputError;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use warren_model::Position;
 
 /// Reads one JSON text.
 pub(crate) fn parse(file: &str, text: &str) -> Result<Node, InputError> {
-    let mut reader = Reader { bytes: text.as_bytes(), text, lines: Lines::new(text), at: 0 };
-    let result = reader.value(0).and_then(|node| {
+    parse_outline(file, text, &Outline::ALL)
+}
+
+/// Reads the parts of one JSON text that an outline names. The rest must be JSON as well.
+pub(crate) fn parse_outline(file: &str, text: &str, outline: &'static Outline) -> Result<Node, InputError> {
+    let keys = BTreeSet::new();
+    let mut reader = Reader { bytes: text.as_bytes(), text, keys, at: 0, line: 1, start: 0 };
+    let result = reader.value(0, outline).and_then(|node| {
         reader.space();
         if reader.at == reader.bytes.len() { Ok(node) } else { Err("unexpected text after the JSON value") }
     });
-    result.map_err(|message| {
-        syntax(file, Some(reader.lines.at(reader.at)), format!("not valid JSON: {message}"))
-    })
+    result.map_err(|message| syntax(file, Some(reader.position()), format!("not valid JSON: {message}")))
 }
 
 struct Reader<'a> {
     bytes: &'a [u8],
     text: &'a str,
-    lines: Lines<'a>,
+    /// The keys so far.
+    keys: BTreeSet<Key>,
     at: usize,
+    /// Number of the line, from 1, and where it starts. A line ends between tokens only.
+    line: usize,
+    start: usize,
 }
+
+const TOO_DEEP: &str = "values are nested more than 128 levels deep";
 
 type Step<T> = Result<T, &'static str>;
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.peek() {
             self.at += 1;
+            if byte == b'\n' {
+                self.line += 1;
+                self.start = self.at;
+            }
         }
+    }
+
+    fn position(&self) -> Position {
+        let before = self.text.get(self.start..self.at).unwrap_or_default();
+        // Counting characters is quadratic in a file with one huge line, so count bytes there.
+        let column = if before.len() > 1000 { before.len() } else { before.chars().count() };
+        Position { line: number(self.line), column: number(column + 1) }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -43,27 +67,46 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn value(&mut self, depth: usize) -> Step<Node> {
+    fn value(&mut self, depth: usize, outline: &'static Outline) -> Step<Node> {
         if depth > MAX_DEPTH {
-            return Err("values are nested more than 128 levels deep");
+            return Err(TOO_DEEP);
         }
         self.space();
-        let at = self.lines.at(self.at);
+        let at = self.position();
         let kind = match self.peek() {
-            Some(b'{') => Kind::Map(self.map(depth)?),
-            Some(b'[') => Kind::List(self.list(depth)?),
+            Some(b'{') => Kind::Map(self.map(depth, outline)?),
+            Some(b'[') => Kind::List(self.list(depth, outline)?),
             Some(b'"') => Kind::Text(self.string()?),
             Some(b't') => self.word("true", Kind::Bool(true))?,
             Some(b'f') => self.word("false", Kind::Bool(false))?,
             Some(b'n') => self.word("null", Kind::Null)?,
-            Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?),
+            Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?.to_owned()),
             Some(_) => return Err("expected a value"),
             None => return Err("unexpected end of file"),
         };
         Ok(Node { kind, at })
     }
 
-    fn word(&mut self, word: &str, kind: Kind) -> Step<Kind> {
+    /// Passes over a value.
+    fn skip(&mut self, depth: usize) -> Step<()> {
+        if depth > MAX_DEPTH {
+            return Err(TOO_DEEP);
+        }
+        self.space();
+        match self.peek() {
+            Some(b'{') => self.members(|reader, _| reader.skip(depth + 1)),
+            Some(b'[') => self.elements(|reader| reader.skip(depth + 1)),
+            Some(b'"') => self.raw().map(|_| ()),
+            Some(b't') => self.word("true", ()),
+            Some(b'f') => self.word("false", ()),
+            Some(b'n') => self.word("null", ()),
+            Some(b'-' | b'0'..=b'9') => self.number().map(|_| ()),
+            Some(_) => Err("expected a value"),
+            None => Err("unexpected end of file"),
+        }
+    }
+
+    fn word<T>(&mut self, word: &str, kind: T) -> Step<T> {
         if !self.bytes[self.at..].starts_with(word.as_bytes()) {
             return Err("expected a value");
         }
@@ -71,53 +114,110 @@ impl Reader<'_> {
         Ok(kind)
     }
 
-    fn map(&mut self, depth: usize) -> Step<Vec<Entry>> {
-        self.at += 1;
-        let mut entries = Vec::new();
-        self.space();
-        if self.peek() == Some(b'}') {
-            self.at += 1;
-            return Ok(entries);
-        }
-        loop {
-            self.space();
-            let key_at = self.lines.at(self.at);
-            let key = self.string()?;
-            self.space();
-            self.expect(b':', "expected a colon")?;
-            let value = self.value(depth + 1)?;
+    fn map(&mut self, depth: usize, outline: &'static Outline) -> Step<Vec<Entry>> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut later = Vec::new();
+        self.members(|reader, (key, key_at)| {
+            let value = match (outline.of)(&key) {
+                Want::Keep(inner) => reader.value(depth + 1, inner)?,
+                Want::Skip => reader.passed(depth + 1)?,
+                Want::Later { unless, outline } => {
+                    reader.space();
+                    later.push((entries.len(), unless, outline, (reader.at, reader.line, reader.start)));
+                    reader.passed(depth + 1)?
+                }
+            };
             entries.push(Entry { key, key_at, value });
-            self.space();
-            match self.peek() {
-                Some(b',') => self.at += 1,
-                _ => break,
+            Ok(())
+        })?;
+        let end = (self.at, self.line, self.start);
+        for (index, unless, outline, place) in later {
+            if entries.iter().all(|entry| entry.key != unless) {
+                (self.at, self.line, self.start) = place;
+                entries[index].value = self.value(depth + 1, outline)?;
             }
         }
-        self.expect(b'}', "expected a comma or a closing brace")?;
+        (self.at, self.line, self.start) = end;
+        (outline.done)(&mut entries);
+        entries.shrink_to_fit();
         Ok(entries)
     }
 
-    fn list(&mut self, depth: usize) -> Step<Vec<Node>> {
-        self.at += 1;
-        let mut items = Vec::new();
+    fn passed(&mut self, depth: usize) -> Step<Node> {
         self.space();
-        if self.peek() == Some(b']') {
+        let at = self.position();
+        self.skip(depth)?;
+        Ok(Node { kind: Kind::Null, at })
+    }
+
+    fn list(&mut self, depth: usize, outline: &'static Outline) -> Step<Vec<Node>> {
+        let mut items = Vec::new();
+        self.elements(|reader| {
+            items.push(reader.value(depth + 1, outline)?);
+            Ok(())
+        })?;
+        items.shrink_to_fit();
+        Ok(items)
+    }
+
+    /// Visits the keys of a map, each followed by its value.
+    fn members(&mut self, mut visit: impl FnMut(&mut Self, (Key, Position)) -> Step<()>) -> Step<()> {
+        self.at += 1;
+        self.space();
+        if self.peek() == Some(b'}') {
             self.at += 1;
-            return Ok(items);
+            return Ok(());
         }
         loop {
-            items.push(self.value(depth + 1)?);
+            self.space();
+            let key_at = self.position();
+            let key = self.raw()?;
+            let key = self.key(&key);
+            self.space();
+            self.expect(b':', "expected a colon")?;
+            visit(self, (key, key_at))?;
             self.space();
             match self.peek() {
                 Some(b',') => self.at += 1,
                 _ => break,
             }
         }
-        self.expect(b']', "expected a comma or a closing bracket")?;
-        Ok(items)
+        self.expect(b'}', "expected a comma or a closing brace")
     }
 
-    fn number(&mut self) -> Step<String> {
+    /// Visits the values of a list.
+    fn elements(&mut self, mut visit: impl FnMut(&mut Self) -> Step<()>) -> Step<()> {
+        self.at += 1;
+        self.space();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            visit(self)?;
+            self.space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                _ => break,
+            }
+        }
+        self.expect(b']', "expected a comma or a closing bracket")
+    }
+
+    /// The shared form of a key.
+    fn key(&mut self, text: &str) -> Key {
+        if let Some(known) = self.keys.get(text) {
+            return known.clone();
+        }
+        let key = Key::from(text);
+        // A map of very many different names shares nothing.
+        if self.keys.len() < 10_000 {
+            self.keys.insert(key.clone());
+        }
+        key
+    }
+
+    fn number(&mut self) -> Step<&'a str> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -137,7 +237,7 @@ impl Reader<'_> {
             }
             self.digits()?;
         }
-        Ok(self.text[start..self.at].to_owned())
+        Ok(&self.text[start..self.at])
     }
 
     fn digits(&mut self) -> Step<()> {
@@ -149,20 +249,28 @@ impl Reader<'_> {
     }
 
     fn string(&mut self) -> Step<String> {
+        Ok(self.raw()?.into_owned())
+    }
+
+    /// A string, which is a part of the text if it has no escape sequences.
+    fn raw(&mut self) -> Step<Cow<'a, str>> {
         self.expect(b'"', "expected a string in double quotes")?;
-        let mut out = String::new();
+        let mut out = Cow::Borrowed("");
         loop {
             let start = self.at;
             while self.peek().is_some_and(|byte| byte != b'"' && byte != b'\\' && byte >= 0x20) {
                 self.at += 1;
             }
-            out.push_str(&self.text[start..self.at]);
+            out += &self.text[start..self.at];
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(out);
                 }
-                Some(b'\\') => out.push(self.escape()?),
+                Some(b'\\') => {
+                    let c = self.escape()?;
+                    out.to_mut().push(c);
+                }
                 Some(_) => return Err("control character in a string"),
                 None => return Err("unterminated string"),
             }

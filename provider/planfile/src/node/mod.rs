@@ -1,13 +1,16 @@
 //! One tree for the three syntaxes, with the position of every key and value.
 
+mod csv;
 mod json;
 mod toml;
 mod yaml;
 
 use crate::InputError;
+use std::sync::Arc;
 use warren_model::Position;
 
-pub(crate) use json::parse as parse_json;
+pub(crate) use csv::{looks_like as is_csv, parse as parse_csv};
+pub(crate) use json::{parse as parse_json, parse_outline};
 pub(crate) use toml::parse as parse_toml;
 pub(crate) use yaml::parse as parse_yaml;
 
@@ -34,9 +37,84 @@ pub(crate) enum Kind {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
-    pub(crate) key: String,
+    pub(crate) key: Key,
     pub(crate) key_at: Position,
     pub(crate) value: Node,
+}
+
+/// A key of a map. A large file has the same few keys very often, so equal ones share their text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key(Arc<str>);
+
+impl Key {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Key {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl std::ops::Deref for Key {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for Key {
+    fn eq(&self, other: &str) -> bool {
+        &*self.0 == other
+    }
+}
+
+impl PartialEq<&str> for Key {
+    fn eq(&self, other: &&str) -> bool {
+        &*self.0 == *other
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The parts of a map that are kept, and what happens to it after it was read.
+pub(crate) struct Outline {
+    pub(crate) of: fn(&str) -> Want,
+    pub(crate) done: fn(&mut [Entry]),
+}
+
+/// What happens to the value of a key.
+pub(crate) enum Want {
+    /// It is kept. The outline is for the value, or for the items of a list.
+    Keep(&'static Outline),
+    /// It is replaced by null.
+    Skip,
+    /// It is read after the other values, and null if the map has another key.
+    Later { unless: &'static str, outline: &'static Outline },
+}
+
+impl Outline {
+    /// Everything.
+    pub(crate) const ALL: Outline = Outline { of: |_| Want::Keep(&Outline::ALL), done: |_| {} };
 }
 
 impl Node {
@@ -89,24 +167,32 @@ impl Node {
     }
 }
 
+/// The entries of a map with other keys than the known ones. Keys that start with `x-` are for the author of the file, such as
+/// the values that YAML aliases repeat.
+pub(crate) fn unknown_keys<'a>(node: &'a Node, known: &[&str]) -> impl Iterator<Item = &'a Entry> {
+    node.entries()
+        .iter()
+        .filter(move |entry| !entry.key.starts_with("x-") && !known.contains(&entry.key.as_str()))
+}
+
 /// A syntax error.
-fn syntax(file: &str, at: Option<Position>, message: impl Into<String>) -> InputError {
+pub(crate) fn syntax(file: &str, at: Option<Position>, message: impl Into<String>) -> InputError {
     InputError { file: file.to_owned(), at, path: String::new(), message: message.into(), hint: None }
 }
 
 /// Turns byte offsets into positions.
-struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         Self { text, starts }
     }
 
-    fn at(&self, offset: usize) -> Position {
+    pub(crate) fn at(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|&start| start <= offset).saturating_sub(1);
         let start = self.starts[line];
         let before = self.text.get(start..offset).unwrap_or_default();
@@ -116,6 +202,22 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn number(value: usize) -> u32 {
+pub(crate) fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// Whether brackets are nested more deeply than [`MAX_DEPTH`], for parsers without a limit. Brackets in strings count too.
+pub(crate) fn too_deep(text: &str) -> bool {
+    let mut depth = 0_usize;
+    for byte in text.bytes() {
+        match byte {
+            b'{' | b'[' | b'(' => depth += 1,
+            b'}' | b']' | b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
 }

@@ -1,6 +1,6 @@
 //! TOML to the tree.
 
-use super::{Entry, Kind, Lines, MAX_DEPTH, Node, syntax};
+use super::{Entry, Key, Kind, Lines, MAX_DEPTH, Node, syntax};
 use crate::InputError;
 use toml::de::{DeTable, DeValue};
 
@@ -22,7 +22,7 @@ fn table_entries(table: &DeTable<'_>, lines: &Lines<'_>, depth: usize) -> Option
     let mut entries = Vec::new();
     for (key, value) in table.iter() {
         entries.push(Entry {
-            key: key.get_ref().to_string(),
+            key: Key::from(key.get_ref().as_ref()),
             key_at: lines.at(key.span().start),
             value: node(value.get_ref(), value.span().start, lines, depth + 1)?,
         });

@@ -1,9 +1,9 @@
 //! YAML to the tree.
 
-use super::{Entry, Kind, Node, number, syntax};
+use super::{Entry, Key, Kind, Node, number, syntax};
 use crate::InputError;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::{Error, Location, Spanned};
 use std::fmt;
 use warren_model::Position;
 
@@ -11,11 +11,61 @@ use warren_model::Position;
 pub(crate) fn parse(file: &str, text: &str) -> Result<Node, InputError> {
     serde_saphyr::from_str::<Spanned<Tree>>(text).map(node).map_err(|error| {
         let at = error.location().and_then(position);
-        let full = error.without_snippet().to_string();
-        // The message may repeat its position on further lines.
-        let first = full.lines().next().unwrap_or_default();
-        syntax(file, at, format!("not valid YAML: {first}"))
+        let (message, hint) = reason(error.without_snippet());
+        InputError { hint: hint.map(str::to_owned), ..syntax(file, at, format!("not valid YAML: {message}")) }
     })
+}
+
+/// An error of the parser in the words of the file, and what to do. The parser's own words are about Rust types and its options.
+fn reason(error: &Error) -> (String, Option<&'static str>) {
+    let (text, hint) = match error {
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            return (format!("duplicate key {key:?}"), Some("keep one of them"));
+        }
+        Error::DuplicateMappingKey { .. } => ("duplicate key", Some("keep one of them")),
+        Error::MultipleDocuments { .. } => {
+            ("there is a second document after `---`", Some("put each document in its own file"))
+        }
+        Error::NullIntoString { .. } | Error::Unexpected { .. } | Error::InvalidScalar { .. } => {
+            ("a key is not a string", Some("put the key in quotes"))
+        }
+        Error::UnknownAnchor { .. } => (
+            "an alias names an anchor that does not exist",
+            Some("define the anchor with `&NAME` before it is used"),
+        ),
+        Error::RecursiveReferencesRequireWeakTypes { .. } => ("an alias is inside its own anchor", None),
+        Error::AliasReplayCounterOverflow { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => {
+            ("the aliases expand to too many values", Some("write the values without aliases"))
+        }
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => return reason(error),
+        Error::MergeValueNotMapOrSeqOfMaps { .. } => ("`<<` needs a map or a list of maps", None),
+        Error::NonFiniteFloat { .. } => {
+            ("a number is not finite", Some("write a number, or put the text in quotes"))
+        }
+        Error::Budget { .. } => ("the file has too many values, or they are nested too deeply", None),
+        Error::UnsupportedTag { .. }
+        | Error::InvalidBinaryBase64 { .. }
+        | Error::BinaryNotUtf8 { .. }
+        | Error::TaggedScalarCannotDeserializeIntoString { .. } => {
+            ("tags, such as `!!binary`, are not supported", Some("write the value without a tag"))
+        }
+        Error::Eof { .. } => ("unexpected end of file", None),
+        // Errors of the syntax, which the parser words for the author of the file.
+        Error::Message { msg, .. } | Error::ExternalMessage { msg, .. } => {
+            return (msg.lines().next().unwrap_or_default().to_owned(), None);
+        }
+        Error::ContainerEndMismatch { .. }
+        | Error::UnexpectedSequenceEnd { .. }
+        | Error::UnexpectedMappingEnd { .. } => ("a bracket is closed that was not opened", None),
+        Error::FoldedBlockScalarMustIndentContent { .. } | Error::IndentationError { .. } => {
+            ("the lines are not indented correctly", None)
+        }
+        _ => ("expected maps, lists, strings and numbers only", None),
+    };
+    (text.to_owned(), hint)
 }
 
 fn position(location: Location) -> Option<Position> {
@@ -98,7 +148,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
         while let Some(key) = map.next_key::<Spanned<String>>()? {
             let key_at = position(key.referenced).unwrap_or(Position { line: 1, column: 1 });
             let value = node(map.next_value::<Spanned<Tree>>()?);
-            entries.push(Entry { key: key.value, key_at, value });
+            entries.push(Entry { key: Key::from(key.value.as_str()), key_at, value });
         }
         Ok(Kind::Map(entries))
     }

@@ -38,7 +38,7 @@ fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
     }
     let secondary = resource.values.attribute("secondary_ip_range");
     if matches!(secondary, Attribute::Unknown) && context.asked_for(resource, "secondary_ip_range") {
-        context.model.unknown += 1;
+        context.late(resource, "secondary_ip_range");
     }
     for (index, values) in resource.values.children("secondary_ip_range") {
         let path = format!("secondary_ip_range{index}.ip_cidr_range");
@@ -61,7 +61,7 @@ fn named_secondary(context: &mut Context<'_>, resource: &Resource<'_>) {
                     context.site(resource, &format!("secondary_ip_ranges[{name:?}]"), Some(entry.value.at));
                 // An unknown item is null in the map.
                 let Some(text) = entry.value.text() else {
-                    context.model.unknown += 1;
+                    context.late(resource, &format!("secondary_ip_ranges[{name:?}]"));
                     continue;
                 };
                 let Ok(Some(block)) = context.parse(text, site) else { continue };
@@ -70,7 +70,7 @@ fn named_secondary(context: &mut Context<'_>, resource: &Resource<'_>) {
             }
         }
         Attribute::Absent => {}
-        Attribute::Unknown => context.model.unknown += 1,
+        Attribute::Unknown => context.late(resource, "secondary_ip_ranges"),
         Attribute::Sensitive => context.model.sensitive += 1,
     }
 }
@@ -82,7 +82,7 @@ fn global_address(context: &mut Context<'_>, resource: &Resource<'_>) {
         return;
     }
     let (Some(address), Some(prefix)) = (values.text("address"), values.number("prefix_length")) else {
-        context.model.unknown += 1;
+        context.late(resource, "address");
         return;
     };
     let site = context.site(resource, "address", None);
@@ -177,7 +177,7 @@ fn push(
 /// The address of an endpoint for Google's APIs, which is in no subnetwork.
 fn private_service_connect(context: &mut Context<'_>, resource: &Resource<'_>) {
     let Some(address) = resource.values.text("address") else {
-        context.model.unknown += 1;
+        context.late(resource, "address");
         return;
     };
     let site = context.site(resource, "address", None);

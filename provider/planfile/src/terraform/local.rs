@@ -23,7 +23,7 @@ fn address_plan(context: &mut Context<'_>, resource: &Resource<'_>) {
                 entry(context, resource, cidr, &clouds);
             }
         }
-        Attribute::Unknown => context.model.unknown += 1,
+        Attribute::Unknown => context.late(resource, "cidrs"),
         Attribute::Sensitive => context.model.sensitive += 1,
         Attribute::Absent => {}
     }
@@ -34,7 +34,7 @@ fn address_plan(context: &mut Context<'_>, resource: &Resource<'_>) {
             let Some(text) = item.text() else { continue };
             if let Ok(Some(block)) = context.parse(text, site) {
                 let owner = context.owner.to_owned();
-                context.model.excluded.push(Excluded { name: named.key.clone(), owner, block });
+                context.model.excluded.push(Excluded { name: named.key.to_string(), owner, block });
             }
         }
     }
@@ -52,7 +52,7 @@ fn entry(
     let (id, parent) = (id(path), path.rsplit_once(SEPARATOR).map(|(parent, _)| id(parent)));
     let Some(text) = cidr.value.text() else {
         // An unknown item is null in the map.
-        context.model.unknown += 1;
+        context.late(resource, &format!("cidrs[{path:?}]"));
         return;
     };
     let site = context.site(resource, &format!("cidrs[{path:?}]"), Some(cidr.value.at));

@@ -8,12 +8,15 @@ mod google;
 mod google_services;
 mod local;
 mod locate;
+mod outline;
 mod raw_state;
 mod references;
 mod resource;
 mod role;
 mod runpod;
 pub(crate) mod topology;
+
+pub(crate) use outline::FILE;
 
 use crate::node::Node;
 use crate::{Input, InputError, Source};
@@ -73,7 +76,7 @@ pub(crate) fn check_text(file: &str, text: &str) -> Result<(), InputError> {
 pub(crate) fn prepare(file: &str, tree: Node) -> Result<Node, InputError> {
     if raw_state::is_state(&tree) {
         return match raw_state::version(&tree) {
-            Some("4") => Ok(raw_state::convert(&tree)),
+            Some("4") => Ok(raw_state::convert(tree)),
             _ => Err(InputError {
                 hint: Some(
                     "run `terraform apply` with Terraform 0.12 or later, which upgrades the state".to_owned(),
@@ -180,7 +183,12 @@ impl Context<'_> {
         Site { file: self.file.to_owned(), path, at }
     }
 
-    /// Reads a range, and counts unknown and sensitive ones. `Err` if the range exists but is unknown.
+    /// Records a range that is known only after apply.
+    fn late(&mut self, resource: &Resource<'_>, attribute: &str) {
+        self.model.unknown.push(format!("{}.{attribute}", resource.address));
+    }
+
+    /// Reads a range, and records unknown and sensitive ones. `Err` if the range exists but is unknown.
     fn block(
         &mut self,
         resource: &Resource<'_>,
@@ -190,7 +198,7 @@ impl Context<'_> {
     ) -> Result<Option<Block>, ()> {
         match values.attribute(key) {
             resource::Attribute::Unknown => {
-                self.model.unknown += 1;
+                self.late(resource, path);
                 Err(())
             }
             resource::Attribute::Sensitive => {
@@ -218,7 +226,7 @@ impl Context<'_> {
                         Some(Ok(block)) => blocks.extend(block),
                         Some(Err(())) => complete = false,
                         None => {
-                            self.model.unknown += 1;
+                            self.late(resource, &format!("{attribute}[{index}]"));
                             complete = false;
                         }
                     }
@@ -226,7 +234,7 @@ impl Context<'_> {
             }
             resource::Attribute::Absent => {}
             resource::Attribute::Unknown => {
-                self.model.unknown += 1;
+                self.late(resource, attribute);
                 complete = false;
             }
             resource::Attribute::Sensitive => {

@@ -1,6 +1,6 @@
 //! State files as Terraform stores them (version 4), in the form of `terraform show -json`.
 
-use crate::node::{Entry, Kind, Node};
+use crate::node::{Entry, Key, Kind, Node};
 use warren_model::Position;
 
 /// Whether a text is a state file.
@@ -19,20 +19,21 @@ pub(super) fn version(tree: &Node) -> Option<&str> {
 }
 
 /// The resources of a state file of version 4, as the values of a state.
-pub(super) fn convert(tree: &Node) -> Node {
+pub(super) fn convert(tree: Node) -> Node {
+    let at = tree.at;
     let mut resources = Vec::new();
-    for resource in tree.get("resources").map(Node::items).unwrap_or_default() {
-        for instance in resource.get("instances").map(Node::items).unwrap_or_default() {
-            resources.extend(object(resource, instance));
+    for mut resource in items(take(tree, "resources")) {
+        let instances = take_from(&mut resource, "instances");
+        for instance in items(instances) {
+            resources.extend(object(&resource, instance));
         }
     }
-    let at = tree.at;
     let list = Node { kind: Kind::List(resources), at };
     let root = map(at, vec![("root_module", map(at, vec![("resources", list)]))]);
     map(at, vec![("format_version", text(at, "1.0")), ("values", root)])
 }
 
-fn object(resource: &Node, instance: &Node) -> Option<Node> {
+fn object(resource: &Node, mut instance: Node) -> Option<Node> {
     let word = |key: &str| resource.get(key).and_then(Node::text);
     let (mode, kind, name) = (word("mode")?, word("type")?, word("name")?);
     let mut address = word("module").map(|module| format!("{module}.")).unwrap_or_default();
@@ -53,13 +54,31 @@ fn object(resource: &Node, instance: &Node) -> Option<Node> {
         ("mode", text(at, mode)),
         ("type", text(at, kind)),
         ("name", text(at, name)),
-        ("values", instance.get("attributes")?.clone()),
-        ("sensitive_values", sensitive(instance)),
+        ("sensitive_values", sensitive(&instance)),
+        ("values", take_from(&mut instance, "attributes")?),
     ];
-    if let Some(deposed) = instance.get("deposed") {
-        entries.push(("deposed_key", deposed.clone()));
+    if let Some(deposed) = take_from(&mut instance, "deposed") {
+        entries.push(("deposed_key", deposed));
     }
     Some(map(at, entries))
+}
+
+/// The value of a key, without a copy.
+fn take(mut map: Node, key: &str) -> Option<Node> {
+    take_from(&mut map, key)
+}
+
+fn take_from(map: &mut Node, key: &str) -> Option<Node> {
+    let Kind::Map(entries) = &mut map.kind else { return None };
+    let at = entries.iter().rposition(|entry| entry.key == key)?;
+    Some(entries.swap_remove(at).value)
+}
+
+fn items(list: Option<Node>) -> Vec<Node> {
+    match list.map(|node| node.kind) {
+        Some(Kind::List(items)) => items,
+        _ => Vec::new(),
+    }
 }
 
 /// The attributes with a sensitive part. A path starts with the name of an attribute.
@@ -72,7 +91,7 @@ fn sensitive(instance: &Node) -> Node {
 
 fn map(at: Position, entries: Vec<(&str, Node)>) -> Node {
     let entries = entries.into_iter();
-    let entries = entries.map(|(key, value)| Entry { key: key.to_owned(), key_at: at, value }).collect();
+    let entries = entries.map(|(key, value)| Entry { key: Key::from(key), key_at: at, value }).collect();
     Node { kind: Kind::Map(entries), at }
 }
 

@@ -90,7 +90,7 @@ impl<'a> Values<'a> {
             let at = |mask: Option<&'a Node>| mask.and_then(|mask| mask.get(&entry.key));
             let values =
                 Values { values: Some(&entry.value), unknown: at(unknown), sensitive: at(sensitive) };
-            (entry.key.clone(), values)
+            (entry.key.to_string(), values)
         });
         items.chain(entries).collect()
     }

@@ -135,7 +135,7 @@ fn content(tree: &Node) -> Option<Contents> {
     for entry in tree.get("groups").map(Node::entries).unwrap_or_default() {
         let rules = entry.value.get("allow").map(Node::items).unwrap_or_default();
         let allow = rules.iter().map(rule).collect::<Option<Vec<Allow>>>()?;
-        groups.push(PeerGroup { name: entry.key.clone(), allow, change: Change::Keep });
+        groups.push(PeerGroup { name: entry.key.to_string(), allow, change: Change::Keep });
     }
     groups.sort();
     let dns = tree.get("dns");

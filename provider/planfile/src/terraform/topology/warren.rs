@@ -21,7 +21,7 @@ fn address_plan(view: &mut View<'_>, item: &Item<'_>) {
                 .iter()
                 .map(|entry| {
                     let ranges = entry.value.items().iter().filter_map(|item| range(item.text()?)).collect();
-                    (entry.key.clone(), ranges)
+                    (entry.key.to_string(), ranges)
                 })
                 .collect(),
             _ => BTreeMap::new(),
@@ -36,7 +36,13 @@ fn address_plan(view: &mut View<'_>, item: &Item<'_>) {
         for cidr in node.entries() {
             let Some(net) = cidr.value.text().and_then(range) else { continue };
             let (hosts, grown) = asked(networks, &cidr.key);
-            entries.push(Entry { path: cidr.key.clone(), range: net, hosts, grown, change: Change::Keep });
+            entries.push(Entry {
+                path: cidr.key.to_string(),
+                range: net,
+                hosts,
+                grown,
+                change: Change::Keep,
+            });
         }
     }
     entries.sort_by(|a, b| (a.range, &a.path).cmp(&(b.range, &b.path)));

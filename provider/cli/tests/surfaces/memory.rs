@@ -1,0 +1,49 @@
+//! Reports with more findings than memory holds.
+
+use crate::{equal_vpcs, warren_in, write};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// With 250 equal networks, 31,125 pairs conflict: more than are held in memory. All are listed, each once.
+#[test]
+fn all_findings_are_listed_in_every_format() {
+    const PAIRS: usize = 250 * 249 / 2;
+    let plan = equal_vpcs(250);
+    let all = |format: &str| warren_in(&plan, &["check", "-", "--max-findings", "0", "--format", format]).1;
+    let json = |format: &str| serde_json::from_str::<Value>(&all(format)).unwrap();
+    let report = json("json");
+    assert_eq!((&report["errors"], &report["omitted"]), (&Value::from(PAIRS), &Value::from(0)));
+    let pairs: BTreeSet<Vec<&str>> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| {
+            let sides = finding["sides"].as_array().unwrap().iter();
+            let mut names: Vec<&str> = sides.map(|side| side["name"].as_str().unwrap()).collect();
+            names.sort_unstable();
+            names
+        })
+        .collect();
+    assert_eq!(pairs.len(), PAIRS);
+    assert_eq!(report["findings"].as_array().unwrap().len(), PAIRS);
+    assert_eq!(json("sarif")["runs"][0]["results"].as_array().unwrap().len(), PAIRS);
+    assert_eq!(json("gitlab").as_array().unwrap().len(), PAIRS);
+    let text = all("human");
+    assert!(text.ends_with("31125 errors, 0 warnings in 1 file (250 ranges)\n"));
+    assert!(!text.contains("are listed"));
+}
+
+/// The 179,700 findings of 600 equal networks took 360 MB when all were held.
+#[test]
+fn memory_does_not_grow_with_the_findings() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = write(folder.path(), "plan.json", &equal_vpcs(600));
+    let limited =
+        r#"ulimit -v 250000 && "$0" check "$1" --max-findings 0 --quiet | grep -c ' has the same range as '"#;
+    let output = std::process::Command::new("bash")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_warren"), &plan])
+        .output()
+        .unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), (600 * 599 / 2).to_string());
+}

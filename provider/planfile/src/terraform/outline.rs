@@ -1,0 +1,86 @@
+//! The parts of plans and states that are read. The rest is most of a large file, and is not kept in memory.
+
+use super::role::role;
+use crate::node::{Entry, Kind, Node, Outline, Want};
+
+/// A plan, a state, or any other JSON.
+pub(crate) const FILE: Outline = Outline {
+    of: |key| match key {
+        "resource_changes" => Want::Keep(&CHANGES),
+        // The same values as in the changes, and before them.
+        "planned_values" => Want::Later { unless: "resource_changes", outline: &VALUES },
+        "prior_state" => Want::Keep(&STATE),
+        "values" => Want::Keep(&VALUES),
+        "resources" => Want::Keep(&CHANGES),
+        "variables"
+        | "output_changes"
+        | "resource_drift"
+        | "relevant_attributes"
+        | "checks"
+        | "check_results"
+        | "deferred_changes"
+        | "outputs" => Want::Skip,
+        _ => Want::Keep(&Outline::ALL),
+    },
+    done: |_| {},
+};
+
+/// The state before a plan: `{values: ...}`.
+const STATE: Outline = Outline {
+    of: |key| if key == "values" { Want::Keep(&VALUES) } else { Want::Keep(&Outline::ALL) },
+    done: |_| {},
+};
+
+/// `{root_module: ...}`.
+const VALUES: Outline = Outline {
+    of: |key| match key {
+        "root_module" => Want::Keep(&MODULE),
+        "outputs" => Want::Skip,
+        _ => Want::Keep(&Outline::ALL),
+    },
+    done: |_| {},
+};
+
+const MODULE: Outline = Outline {
+    of: |key| match key {
+        "resources" => Want::Keep(&CHANGES),
+        "child_modules" => Want::Keep(&MODULE),
+        _ => Want::Keep(&Outline::ALL),
+    },
+    done: |_| {},
+};
+
+/// A resource, in a list.
+const CHANGES: Outline = Outline { of: |_| Want::Keep(&Outline::ALL), done: forget };
+
+/// Removes the attributes of a resource that is neither drawn nor checked. Its address stays, because it shows which instances
+/// of a module exist.
+fn forget(entries: &mut [Entry]) {
+    let kind = entries.iter().find(|entry| entry.key == "type").and_then(|entry| entry.value.text());
+    if kind.is_none_or(|kind| role(kind).is_some()) {
+        return;
+    }
+    for entry in entries {
+        match (entry.key.as_str(), &mut entry.value.kind) {
+            ("change", Kind::Map(parts)) => {
+                parts.iter_mut().filter(|part| part.key != "actions").for_each(|part| empty(&mut part.value));
+            }
+            // A state file has the attributes in `instances`.
+            ("instances", Kind::List(instances)) => {
+                for instance in instances {
+                    if let Kind::Map(parts) = &mut instance.kind {
+                        let big =
+                            parts.iter_mut().filter(|part| part.key != "index_key" && part.key != "deposed");
+                        big.for_each(|part| empty(&mut part.value));
+                    }
+                }
+            }
+            ("values" | "sensitive_values", _) => empty(&mut entry.value),
+            _ => {}
+        }
+    }
+}
+
+fn empty(node: &mut Node) {
+    node.kind = Kind::Null;
+}
