@@ -212,7 +212,7 @@ impl Sender {
 
     /// Bytes that `queue` would take.
     pub(crate) fn room(&self, pool: &Pool) -> usize {
-        let limit = (2 * self.controller.window()).max(MIN_BUFFER).min(pool.share(Direction::Send) as u64);
+        let limit = (2 * self.controller.window()).max(MIN_BUFFER).min(pool.share() as u64);
         limit.saturating_sub(self.queued()) as usize
     }
 

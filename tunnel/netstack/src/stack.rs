@@ -122,6 +122,8 @@ pub enum RecvError {
 pub struct Memory {
     /// Buffers, under the budget.
     pub buffers: usize,
+    /// Reserved for receive windows and not used yet; together with `buffers` under the budget.
+    pub promised: usize,
     /// The most that buffers ever took.
     pub buffers_peak: usize,
     /// Buffers, spare chunks, connections, tables and records of what is in flight.
@@ -141,6 +143,8 @@ pub struct Stats {
     pub half_open_evicted: u64,
     /// Resets sent for segments without a connection.
     pub resets: u64,
+    /// Bytes inside announced windows that were not kept, because a stream had more than 1,024 holes.
+    pub discarded: u64,
 }
 
 /// A stream's inner values, for status pages and tests.
@@ -271,6 +275,7 @@ impl Stack {
             + self.raw.iter().map(Vec::capacity).sum::<usize>();
         Memory {
             buffers: self.pool.used(),
+            promised: self.pool.promised(),
             buffers_peak: self.pool.peak(),
             total: self.pool.memory() + streams + tables,
         }
@@ -285,7 +290,7 @@ impl Stack {
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.stats
+        Stats { discarded: self.pool.discarded, ..self.stats }
     }
 
     /// Changes the stack's own addresses. Streams of an address that is gone are reset.
@@ -474,9 +479,7 @@ impl Stack {
                 self.release(index);
             }
         } else {
-            if conn.rcv.pressed() && !std::mem::replace(&mut slot.pressed, true) {
-                self.pressed.push_back(id);
-            }
+            note_pressed(slot, &mut self.pressed, &mut self.pool, id);
             make_ready(slot, &mut self.ready, index);
         }
     }
@@ -502,6 +505,18 @@ impl Stack {
         {
             self.release(id.index);
         }
+    }
+}
+
+/// Queues a stream that waits for memory.
+fn note_pressed(slot: &mut Slot, pressed: &mut VecDeque<StreamId>, pool: &mut Pool, id: StreamId) {
+    if slot.conn.as_ref().is_some_and(|conn| conn.rcv.pressed())
+        && !std::mem::replace(&mut slot.pressed, true)
+    {
+        pressed.push_back(id);
+        pool.waiting = pressed.len();
+        // There may be too little for those before it, and enough for it.
+        pool.freed = true;
     }
 }
 

@@ -221,7 +221,7 @@ impl Conn {
             reason: None,
             news: News::default(),
             snd: Sender::new(initial, mss, ctx.config.congestion, ctx.now, random),
-            rcv: Receiver::new(ctx.config.max_window as u64, ctx.now),
+            rcv: Receiver::new(ctx.config.max_window.min(ctx.pool.most()) as u64, ctx.now),
             listener: None,
             detached: false,
             starved: false,
@@ -324,6 +324,7 @@ impl Conn {
             // Data that nobody will read: the peer must not believe that it arrived (RFC 2525 §2.17).
             self.abort(ctx, CloseReason::Aborted);
         } else {
+            self.rcv.abandon(ctx.pool);
             self.shutdown();
             self.linger(ctx);
         }

@@ -300,6 +300,8 @@ impl Stack {
             } else {
                 self.wheel.set(index, conn.deadline(&self.config));
             }
+            let id = StreamId { index, generation: slot.generation };
+            note_pressed(slot, &mut self.pressed, &mut self.pool, id);
         }
         let written = out.len() - before;
         self.stats.packets_out += written as u64;
@@ -326,25 +328,27 @@ impl Stack {
         }
     }
 
-    /// Lets some of the streams with a zero window tell their peers that there is room again.
+    /// Lets some of the streams whose windows are small for want of memory tell their peers that there is room again.
     fn relieve(&mut self) {
         for _ in 0..self.pressed.len().min(STARVED_TURN) {
             let Some(id) = self.pressed.pop_front() else { break };
             let Some(slot) = self.slots.get_mut(id.index as usize) else { continue };
             let conn = slot.conn.as_mut().filter(|_| slot.generation == id.generation);
-            match conn.filter(|conn| conn.rcv.pressed() && !conn.over()) {
-                Some(conn) if conn.rcv.worth_telling(&self.pool) => {
-                    conn.rcv.due = true;
-                    slot.pressed = false;
-                    make_ready(slot, &mut self.ready, id.index);
-                    // The next has its turn at once.
-                    self.pool.freed |= !self.pressed.is_empty();
-                }
-                Some(_) => self.pressed.push_back(id),
-                None if slot.generation == id.generation => slot.pressed = false,
-                None => {}
+            let Some(conn) = conn.filter(|conn| conn.rcv.pressed() && !conn.over()) else {
+                slot.pressed &= slot.generation != id.generation;
+                continue;
+            };
+            if conn.synchronised() && conn.rcv.turn(&self.pool) {
+                conn.rcv.due = true;
+                slot.pressed = false;
+                make_ready(slot, &mut self.ready, id.index);
+                // The next has its turn at once.
+                self.pool.freed |= !self.pressed.is_empty();
+            } else {
+                self.pressed.push_back(id);
             }
         }
+        self.pool.waiting = self.pressed.len();
     }
 
     /// Whether `poll` has something to do at once.

@@ -122,9 +122,14 @@ impl Stack {
             };
         }
         let taken = conn.rcv.consume(&mut self.pool, take);
-        if taken > 0 && !conn.over() && !conn.rcv.finished() && conn.rcv.worth_telling(&self.pool) {
-            conn.rcv.due = true;
-            make_ready(slot, &mut self.ready, id.index);
+        if taken > 0 && !conn.over() && !conn.rcv.finished() {
+            if conn.rcv.worth_telling(&self.pool) {
+                conn.rcv.due = true;
+                make_ready(slot, &mut self.ready, id.index);
+            } else {
+                conn.rcv.press(&self.pool);
+                note_pressed(slot, &mut self.pressed, &mut self.pool, id);
+            }
         }
         Ok(taken)
     }

@@ -311,7 +311,7 @@ impl Conn {
         self.peer_mss = u64::from(options.mss.unwrap_or(default)).max(MIN_MSS);
         match options.scale {
             Some(scale) => self.snd.scale = scale,
-            None => self.rcv.scale = 0,
+            None => self.rcv.unscaled(),
         }
         self.snd.sack = options.sack_permitted;
         self.rcv.reports = options.sack_permitted;
@@ -355,6 +355,8 @@ impl Conn {
         self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
         self.snd.established(ctx.now);
         self.syn_due = false;
+        // A window that the SYN could not offer may have room meanwhile.
+        ctx.pool.freed |= self.rcv.pressed();
         self.news.connected = true;
     }
 
@@ -371,6 +373,7 @@ impl Conn {
         self.rcv.delayed_at = None;
         self.syn_due = false;
         self.linger_at = None;
+        self.rcv.abandon(ctx.pool);
         if self.detached || reason != CloseReason::Finished {
             self.rcv.clear(ctx.pool);
         }
@@ -407,7 +410,7 @@ impl Conn {
         );
     }
 
-    pub(super) fn window(&mut self, ctx: &Context<'_>) -> u16 {
+    pub(super) fn window(&mut self, ctx: &mut Context<'_>) -> u16 {
         self.rcv.announce(ctx.now, ctx.pool)
     }
 }
