@@ -17,11 +17,11 @@ use crate::config::Config;
 use crate::demux::{Demux, Flow, TimeWait, Waiting};
 use crate::icmp::{self, Message, Unreachable};
 use crate::listen::{ListenerId, Listeners};
-use crate::random::{Keyed, Rng, address_bits};
+use crate::random::{Keyed, Ports, Rng, address_bits};
 use crate::seq::{MS, Nanos, SEC, before};
 use crate::tcp::{self, CloseReason, Conn, Context, Control, State};
 use crate::timer::Wheel;
-use crate::udp::{Datagram, SocketId, Udp, UdpError};
+use crate::udp::{Datagram, SocketId, Udp, UdpError, Undelivered};
 use crate::wire::{
     self, Flags, ICMP4, ICMP6, Ip, MIN_MTU, Options, TCP, Tcp, UDP, parse_ip, parse_tcp, parse_udp,
 };
@@ -70,7 +70,7 @@ pub enum Event {
     Writable(StreamId),
     /// The connection is over; what has arrived can still be read.
     Closed(StreamId, CloseReason),
-    /// A socket has datagrams.
+    /// A socket has datagrams, or the news that one was not delivered.
     Datagram(SocketId),
     /// [`Stack::echo_recv`] has something.
     Echo,
@@ -195,6 +195,7 @@ pub struct Stack {
     config: Config,
     isn: Keyed,
     rng: Rng,
+    ports: Ports,
     pool: Pool,
     wheel: Wheel,
     slots: Vec<Slot>,
@@ -231,6 +232,7 @@ impl Stack {
         let isn = Keyed::new(&config.seed, 1);
         Self {
             isn,
+            ports: Ports::new(isn),
             rng: Rng::new(isn.hash_words(&[1])),
             pool: Pool::new(config.budget_bytes),
             wheel: Wheel::new(),

@@ -230,9 +230,16 @@ impl Stack {
                     self.with(index, |conn, _| conn.shrink(mtu));
                 }
             }
-            Message::Unreachable(refused, quoted) => {
+            Message::Unreachable(why, quoted) if quoted.protocol == UDP => {
+                let [a, b, c, d] = *quoted.payload.first_chunk::<4>()?;
+                let local = SocketAddr::new(quoted.source, u16::from_be_bytes([a, b]));
+                let remote = SocketAddr::new(quoted.destination, u16::from_be_bytes([c, d]));
+                let notified = self.udp.fail(Undelivered { local, remote, why })?;
+                self.events.extend(notified.map(Event::Datagram));
+            }
+            Message::Unreachable(why, quoted) => {
                 let index = self.quoted_stream(&quoted)?;
-                self.with(index, |conn, ctx| conn.unreachable(ctx, refused));
+                self.with(index, |conn, ctx| conn.unreachable(ctx, why));
             }
         }
         Some(())

@@ -344,9 +344,13 @@ impl Conn {
     }
 
     /// Unreachable: hard only while connecting (RFC 5927 §5.2).
-    pub(crate) fn unreachable(&mut self, ctx: &mut Context<'_>, refused: bool) {
+    pub(crate) fn unreachable(&mut self, ctx: &mut Context<'_>, why: Unreachable) {
         if self.state == State::SynSent {
-            let reason = if refused { CloseReason::Refused } else { CloseReason::Unreachable };
+            let reason = match why {
+                Unreachable::Port => CloseReason::Refused,
+                Unreachable::Prohibited => CloseReason::Prohibited,
+                Unreachable::Network | Unreachable::Host => CloseReason::Unreachable,
+            };
             self.close(ctx, State::Closed, reason);
         }
     }

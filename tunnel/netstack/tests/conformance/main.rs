@@ -9,6 +9,7 @@ mod handshake;
 mod lab;
 mod recovery;
 mod segment;
+mod sending;
 mod table;
 mod timers;
 mod window;
