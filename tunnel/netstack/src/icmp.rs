@@ -139,6 +139,17 @@ pub(crate) fn unreachable(why: Unreachable, source: IpAddr, destination: IpAddr,
     finish(packet, destination, source)
 }
 
+/// Tells a source that the fragments of its packet were not complete in time (RFC 792, RFC 4443 section 3.3).
+pub(crate) fn incomplete(source: IpAddr, destination: IpAddr, begun: &[u8]) -> Vec<u8> {
+    let header = ip_header(source);
+    let quoted = &begun[..begun.len().min(MAX_ERROR - header - 8)];
+    let mut packet = vec![0; header + 8 + quoted.len()];
+    packet[header] = if source.is_ipv4() { 11 } else { 3 };
+    packet[header + 1] = 1;
+    packet[header + 8..].copy_from_slice(quoted);
+    finish(packet, destination, source)
+}
+
 /// The packet of an echo: a request, or the reply to one.
 pub(crate) fn echo(
     source: IpAddr,

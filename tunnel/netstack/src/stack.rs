@@ -15,6 +15,7 @@ use crate::batch::Batch;
 use crate::buffer::Pool;
 use crate::config::Config;
 use crate::demux::{Demux, Flow, TimeWait, Waiting};
+use crate::fragments::{self, Fragments};
 use crate::icmp::{self, Message, Unreachable};
 use crate::listen::{ListenerId, Listeners};
 use crate::random::{Keyed, Ports, Rng, address_bits};
@@ -137,7 +138,7 @@ pub struct Stats {
     pub packets_in: u64,
     /// Packets written.
     pub packets_out: u64,
-    /// Dropped packets: malformed, fragments, for other hosts, or unsolicited.
+    /// Dropped packets: malformed, for other hosts, or unsolicited.
     pub dropped: u64,
     /// Half-open connections that had to make way.
     pub half_open_evicted: u64,
@@ -215,6 +216,7 @@ pub struct Stack {
     raw: VecDeque<Vec<u8>>,
     echoes: VecDeque<Echo>,
     udp: Udp,
+    fragments: Fragments,
     paths: HashMap<IpAddr, (usize, Nanos), Keyed>,
     reset_tokens: u32,
     icmp_tokens: u32,
@@ -251,6 +253,7 @@ impl Stack {
             raw: VecDeque::new(),
             echoes: VecDeque::new(),
             udp: Udp::new(keyed),
+            fragments: Fragments::new(keyed, config.budget_bytes),
             paths: HashMap::with_hasher(keyed),
             reset_tokens: RESET_RATE,
             icmp_tokens: ICMP_RATE,
@@ -272,6 +275,7 @@ impl Stack {
             + self.demux.memory()
             + self.time_wait.memory()
             + self.wheel.memory()
+            + self.fragments.memory()
             + self.events.capacity() * size_of::<Event>()
             + self.control.capacity() * size_of::<Control>()
             + self.raw.iter().map(Vec::capacity).sum::<usize>();

@@ -13,11 +13,8 @@ impl Stack {
     }
 
     pub(super) fn input_ip(&mut self, packet: &[u8]) -> Option<()> {
-        let ip = parse_ip(packet)?;
-        let several = |address: IpAddr| {
-            address.is_multicast() || matches!(address, IpAddr::V4(address) if address.is_broadcast())
-        };
-        if ip.source.is_unspecified() || several(ip.source) || several(ip.destination) {
+        let Some(ip) = parse_ip(packet) else { return self.input_fragment(packet) };
+        if !single(ip.source, ip.destination) {
             return None;
         }
         let own = self.config.addresses.contains(&ip.destination);
@@ -27,6 +24,29 @@ impl Stack {
             ICMP4 if (own || self.config.accept_any) && ip.source.is_ipv4() => self.input_icmp(&ip, own),
             ICMP6 if (own || self.config.accept_any) && ip.source.is_ipv6() => self.input_icmp(&ip, own),
             _ => None,
+        }
+    }
+
+    /// A fragment, perhaps the last of its packet.
+    fn input_fragment(&mut self, packet: &[u8]) -> Option<()> {
+        let fragment = fragments::parse(packet)?;
+        let own = self.config.accept_any || self.config.addresses.contains(&fragment.destination());
+        if !own || !single(fragment.source(), fragment.destination()) {
+            return None;
+        }
+        match self.fragments.take(self.now, &mut self.pool, &fragment) {
+            // What is whole is no fragment: this goes no deeper.
+            Some(whole) => parse_ip(&whole).and_then(|_| self.input_ip(&whole)),
+            None => Some(()),
+        }
+    }
+
+    /// Drops the fragments that waited too long, and tells their sources.
+    fn expire_fragments(&mut self) {
+        while let Some((source, destination, begun)) = self.fragments.expire(self.now, &mut self.pool) {
+            if let Some(begun) = begun {
+                self.push_raw(icmp::incomplete(source, destination, &begun));
+            }
         }
     }
 
@@ -278,6 +298,7 @@ impl Stack {
                 self.with(index, |conn, ctx| conn.expire(ctx));
             }
         }
+        self.expire_fragments();
         self.feed();
         while !out.is_full() {
             let Some(control) = self.control.pop_front() else { break };
@@ -374,7 +395,8 @@ impl Stack {
         if self.eager() {
             return Some(Duration::from_nanos(self.now));
         }
-        self.wheel.next().map(|at| Duration::from_nanos(at.max(self.now)))
+        let next = self.wheel.next().into_iter().chain(self.fragments.next()).min();
+        next.map(|at| Duration::from_nanos(at.max(self.now)))
     }
 
     /// The next event.
@@ -400,4 +422,12 @@ impl Stack {
         // The stream is gone; nobody wants to hear of it.
         self.poll_event()
     }
+}
+
+/// Neither end is a group, a broadcast, or nobody.
+fn single(source: IpAddr, destination: IpAddr) -> bool {
+    let several = |address: IpAddr| {
+        address.is_multicast() || matches!(address, IpAddr::V4(address) if address.is_broadcast())
+    };
+    !source.is_unspecified() && !several(source) && !several(destination)
 }
