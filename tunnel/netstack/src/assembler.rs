@@ -98,11 +98,6 @@ impl Ranges {
             self.list = Vec::new();
         }
     }
-
-    /// Forgets the last range.
-    pub(crate) fn pop_last(&mut self) -> Option<Range<u64>> {
-        self.list.pop()
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Stream buffers in chunks from one budgeted pool.
 //!
-//! Every byte that a stack keeps for any stream lies in a chunk of the [`Pool`]; when the budget is spent a sender is
-//! told that nothing fits and a receiver drops the segment, which its peer sends again. A stream without data holds no
-//! chunk.
+//! Every byte that a stack keeps for any stream lies in a chunk of the [`Pool`]. When the budget is spent, a sender is told
+//! that nothing fits. A receiver promises its peer no more than it has reserved, so it always has room for what arrives
+//! inside its window. A reserved chunk is counted and not allocated: a stream without data holds none.
 
 use std::collections::VecDeque;
 
@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 pub(crate) const CHUNK: usize = 4096;
 /// Chunks kept for reuse instead of being given back to the allocator.
 const SPARE: usize = 512;
+/// A stream that has not shown that it needs a large window gets this part of what is free.
+const UNPROVED: usize = 1024;
 /// A queue's index up to this many entries is free; beyond it is charged to the budget.
 const FREE_INDEX: usize = 64;
 
@@ -29,16 +31,32 @@ pub(crate) enum Direction {
 pub(crate) struct Pool {
     budget: usize,
     used: usize,
+    /// Counted for receive windows, and not held yet.
+    promised: usize,
     by_direction: [usize; 2],
     peak: usize,
     spare: Vec<Chunk>,
     /// Something was given back since the flag was taken.
     pub(crate) freed: bool,
+    /// Streams whose windows are small for want of memory: the others do not grow meanwhile.
+    pub(crate) waiting: usize,
+    /// Bytes inside announced windows that streams did not keep.
+    pub(crate) discarded: u64,
 }
 
 impl Pool {
     pub(crate) fn new(budget: usize) -> Self {
-        Self { budget, used: 0, by_direction: [0; 2], peak: 0, spare: Vec::new(), freed: false }
+        Self {
+            budget,
+            used: 0,
+            promised: 0,
+            by_direction: [0; 2],
+            peak: 0,
+            spare: Vec::new(),
+            freed: false,
+            waiting: 0,
+            discarded: 0,
+        }
     }
 
     pub(crate) fn used(&self) -> usize {
@@ -53,14 +71,38 @@ impl Pool {
         self.used + self.spare.len() * CHUNK
     }
 
-    /// What one stream may hold in one direction: twice what is free there (the dynamic threshold of shared-memory
-    /// switches), less a reserve. Of the reserve each takes a few chunks at most, so that streams which do not move do not
-    /// stop those that come after them.
-    pub(crate) fn share(&self, direction: Direction) -> usize {
-        let free = self.free(direction);
+    /// Counted for receive windows whose data has not arrived.
+    pub(crate) fn promised(&self) -> usize {
+        self.promised
+    }
+
+    /// What one stream may hold for sending: twice what is free there (the dynamic threshold of shared-memory switches), less
+    /// a reserve. Of the reserve each takes a few chunks at most, so that streams which do not move do not stop those that come
+    /// after them.
+    pub(crate) fn share(&self) -> usize {
+        let free = self.free(Direction::Send);
         let reserve = self.limit() / 8;
         let floor = if free > reserve / 2 { 4 * CHUNK } else { CHUNK };
         (free.saturating_sub(reserve) * 2).max(floor)
+    }
+
+    /// Chunks that a stream may hold and have promised for receiving, when it has `span` of them. One that has `proved` by its
+    /// reader that it needs a window gets up to twice what is then left, less the reserve; others a small part of what is free, so
+    /// that thousands that are idle leave room. `least` chunks come from the reserve.
+    pub(crate) fn allowance(&self, span: usize, least: usize, proved: bool) -> usize {
+        let free = self.free(Direction::Receive) / CHUNK;
+        let reserve = self.limit() / CHUNK / 8;
+        let most = match proved {
+            _ if self.waiting > 0 => 0,
+            true => (free + span).saturating_sub(reserve) * 2 / 3,
+            false => (free + span) / UNPROVED,
+        };
+        most.max(least).min(span + free).max(span)
+    }
+
+    /// The largest window that a stream can ever have.
+    pub(crate) fn most(&self) -> usize {
+        self.limit()
     }
 
     /// What one direction of all streams may hold.
@@ -70,7 +112,7 @@ impl Pool {
 
     /// Counts bytes that are held elsewhere; false when the budget is spent.
     pub(crate) fn charge(&mut self, bytes: usize) -> bool {
-        let fits = self.used + bytes <= self.budget;
+        let fits = self.used + self.promised + bytes <= self.budget;
         if fits {
             self.used += bytes;
             self.peak = self.peak.max(self.used);
@@ -86,18 +128,42 @@ impl Pool {
 
     /// Bytes that a direction can still take.
     pub(crate) fn free(&self, direction: Direction) -> usize {
-        let own = self.limit().saturating_sub(self.by_direction[direction as usize]);
-        own.min(self.budget.saturating_sub(self.used))
+        let promised = if direction == Direction::Receive { self.promised } else { 0 };
+        let own = self.limit().saturating_sub(self.by_direction[direction as usize] + promised);
+        own.min(self.budget.saturating_sub(self.used + self.promised))
+    }
+
+    /// Counts chunks for a receive window; as many as there are, at most.
+    fn promise(&mut self, chunks: usize) -> usize {
+        let granted = chunks.min(self.free(Direction::Receive) / CHUNK);
+        self.promised += granted * CHUNK;
+        granted
+    }
+
+    /// Takes back what `promise` counted.
+    fn withdraw(&mut self, chunks: usize) {
+        self.promised -= chunks * CHUNK;
+        self.freed |= chunks > 0;
+    }
+
+    /// A chunk that was promised: there is always one.
+    fn redeem(&mut self) -> Chunk {
+        self.promised -= CHUNK;
+        self.hold(Direction::Receive)
+    }
+
+    fn hold(&mut self, direction: Direction) -> Chunk {
+        self.used += CHUNK;
+        self.by_direction[direction as usize] += CHUNK;
+        self.peak = self.peak.max(self.used);
+        self.spare.pop().unwrap_or_else(|| Box::new([0; CHUNK]))
     }
 
     fn take(&mut self, direction: Direction) -> Option<Chunk> {
         if self.free(direction) < CHUNK {
             return None;
         }
-        self.used += CHUNK;
-        self.by_direction[direction as usize] += CHUNK;
-        self.peak = self.peak.max(self.used);
-        Some(self.spare.pop().unwrap_or_else(|| Box::new([0; CHUNK])))
+        Some(self.hold(direction))
     }
 
     fn give(&mut self, direction: Direction, chunk: Chunk) {
@@ -110,27 +176,64 @@ impl Pool {
     }
 }
 
-/// A window of a stream: chunks addressed by stream offset, with holes where nothing was written.
+/// A window of a stream: chunks addressed by stream offset, with holes where nothing was written. For receiving, chunks are
+/// reserved before they are written.
 pub(crate) struct Chunks {
     direction: Direction,
-    /// Number of the first chunk: it covers the offsets `first * CHUNK ..`.
-    first: u64,
+    /// Offset at which the first chunk begins. It moves to the next byte whenever nothing is held, so that the chunks that a
+    /// stream has are whole.
+    start: u64,
+    /// Chunks from there on that are held or promised; for receiving.
+    reserved: usize,
     chunks: VecDeque<Option<Chunk>>,
     charged: usize,
 }
 
 impl Chunks {
     pub(crate) fn new(direction: Direction) -> Self {
-        Self { direction, first: 0, chunks: VecDeque::new(), charged: 0 }
+        Self { direction, start: 0, reserved: 0, chunks: VecDeque::new(), charged: 0 }
+    }
+
+    /// Reserves memory up to the offset `edge` as far as it is `allowed` (in chunks); returns up to where there is memory.
+    pub(crate) fn reserve(&mut self, pool: &mut Pool, edge: u64, allowed: usize) -> u64 {
+        let free = pool.free(Direction::Receive) / CHUNK;
+        let mut wanted = self.chunks_to(edge).min(allowed).min(self.reserved + free);
+        if wanted > self.chunks.capacity().max(FREE_INDEX) && self.charge(pool, wanted - 1).is_none() {
+            wanted = self.chunks.capacity().max(FREE_INDEX);
+        }
+        self.reserved += pool.promise(wanted.saturating_sub(self.reserved));
+        edge.min(self.reach(self.reserved))
+    }
+
+    /// Chunks from the first one on that cover everything below `edge`.
+    pub(crate) fn chunks_to(&self, edge: u64) -> usize {
+        edge.saturating_sub(self.start).div_ceil(CHUNK as u64) as usize
+    }
+
+    /// Offset at which so many chunks from the first one on end.
+    pub(crate) fn reach(&self, chunks: usize) -> u64 {
+        self.start + (chunks * CHUNK) as u64
+    }
+
+    /// Chunks that are held or promised.
+    pub(crate) fn span(&self) -> usize {
+        self.reserved
+    }
+
+    /// Gives back what is reserved beyond `edge`, where nothing was written.
+    pub(crate) fn withdraw(&mut self, pool: &mut Pool, edge: u64) {
+        let keep = self.chunks_to(edge).max(self.chunks.len());
+        pool.withdraw(self.reserved.saturating_sub(keep));
+        self.reserved = self.reserved.min(keep);
     }
 
     /// Writes `data` at `offset`; returns how much of it fitted into the budget.
     pub(crate) fn write(&mut self, pool: &mut Pool, offset: u64, data: &[u8]) -> usize {
         let mut done = 0;
         while done < data.len() {
-            let at = offset + done as u64;
+            let Some(at) = (offset + done as u64).checked_sub(self.start) else { break };
             let within = (at % CHUNK as u64) as usize;
-            let Some(chunk) = self.chunk_mut(pool, at / CHUNK as u64) else { break };
+            let Some(chunk) = self.chunk_mut(pool, (at / CHUNK as u64) as usize) else { break };
             let length = (CHUNK - within).min(data.len() - done);
             chunk[within..within + length].copy_from_slice(&data[done..done + length]);
             done += length;
@@ -154,59 +257,60 @@ impl Chunks {
 
     /// The longest slice at `offset`, at most `limit` bytes, at most to the end of its chunk.
     pub(crate) fn slice(&self, offset: u64, limit: usize) -> &[u8] {
-        let number = offset / CHUNK as u64;
-        let within = (offset % CHUNK as u64) as usize;
-        let index = number.checked_sub(self.first).map(|index| index as usize);
-        match index.and_then(|index| self.chunks.get(index)) {
+        let Some(at) = offset.checked_sub(self.start) else { return &[] };
+        let within = (at % CHUNK as u64) as usize;
+        match self.chunks.get((at / CHUNK as u64) as usize) {
             Some(Some(chunk)) => &chunk[within..within + limit.min(CHUNK - within)],
             _ => &[],
         }
     }
 
-    /// Gives back the chunks that lie wholly below `offset`; all of them when nothing from `offset` on is in use.
+    /// Gives back the chunks that lie wholly below `offset`; all that are held when nothing from `offset` on is in use. What is
+    /// reserved from `offset` on stays so.
     pub(crate) fn release(&mut self, pool: &mut Pool, offset: u64, empty: bool) {
-        if empty {
-            return self.clear(pool, offset);
-        }
-        let number = offset / CHUNK as u64;
-        while self.first < number {
-            match self.chunks.pop_front() {
-                Some(Some(chunk)) => pool.give(self.direction, chunk),
-                Some(None) => {}
-                None => {
-                    self.first = number;
-                    break;
-                }
+        let gone = offset.saturating_sub(self.start) / CHUNK as u64;
+        for chunk in self.chunks.drain(..self.chunks.len().min(gone as usize)).flatten() {
+            pool.give(self.direction, chunk);
+            if self.direction == Direction::Receive {
+                pool.promised += CHUNK;
             }
-            self.first += 1;
+        }
+        self.start += gone * CHUNK as u64;
+        let passed = self.reserved.min(gone as usize);
+        pool.withdraw(passed);
+        self.reserved -= passed;
+        if empty {
+            self.empty(pool, offset);
         }
     }
 
     /// Gives back everything; the next write may be at `offset` or beyond.
     pub(crate) fn clear(&mut self, pool: &mut Pool, offset: u64) {
+        let reserved = std::mem::take(&mut self.reserved);
+        self.empty(pool, offset);
+        pool.withdraw(reserved);
+    }
+
+    /// Gives back every chunk; what is reserved stays so, and covers what follows `offset`.
+    fn empty(&mut self, pool: &mut Pool, offset: u64) {
         for chunk in self.chunks.drain(..).flatten() {
             pool.give(self.direction, chunk);
+            if self.direction == Direction::Receive {
+                pool.promised += CHUNK;
+            }
         }
-        self.first = offset / CHUNK as u64;
-        if self.charged > 0 {
+        self.start = self.start.max(offset);
+        if self.charged > 0 && self.reserved <= FREE_INDEX {
             pool.used -= self.charged;
             self.charged = 0;
             self.chunks = VecDeque::new();
         }
     }
 
-    /// Gives back the chunks above `offset`.
-    pub(crate) fn truncate(&mut self, pool: &mut Pool, offset: u64) {
-        let keep = (offset.div_ceil(CHUNK as u64).saturating_sub(self.first)) as usize;
-        while self.chunks.len() > keep {
-            if let Some(Some(chunk)) = self.chunks.pop_back() {
-                pool.give(self.direction, chunk);
-            }
+    fn chunk_mut(&mut self, pool: &mut Pool, index: usize) -> Option<&mut Chunk> {
+        if self.direction == Direction::Receive && index >= self.reserved {
+            return None;
         }
-    }
-
-    fn chunk_mut(&mut self, pool: &mut Pool, number: u64) -> Option<&mut Chunk> {
-        let index = number.checked_sub(self.first)? as usize;
         if index >= self.chunks.len() {
             if index >= self.chunks.capacity().max(FREE_INDEX) {
                 self.charge(pool, index)?;
@@ -215,7 +319,10 @@ impl Chunks {
         }
         let slot = &mut self.chunks[index];
         if slot.is_none() {
-            *slot = Some(pool.take(self.direction)?);
+            *slot = Some(match self.direction {
+                Direction::Send => pool.take(self.direction)?,
+                Direction::Receive => pool.redeem(),
+            });
         }
         slot.as_mut()
     }
@@ -224,7 +331,7 @@ impl Chunks {
     fn charge(&mut self, pool: &mut Pool, index: usize) -> Option<()> {
         let capacity = (index + 1).next_power_of_two();
         let bytes = capacity * size_of::<Option<Chunk>>();
-        if pool.used + bytes - self.charged > pool.budget {
+        if pool.used + pool.promised + bytes - self.charged > pool.budget {
             return None;
         }
         self.chunks.reserve_exact(capacity - self.chunks.len());
@@ -245,27 +352,58 @@ mod tests {
         let mut chunks = Chunks::new(Direction::Receive);
         let data: Vec<u8> = (0..20_000_u32).map(|i| (i % 251) as u8).collect();
         chunks.clear(&mut pool, 5_000);
+        assert_eq!(chunks.reserve(&mut pool, 25_000, usize::MAX), 25_000);
         assert_eq!(chunks.write(&mut pool, 5_000, &data[..100]), 100);
         assert_eq!(chunks.write(&mut pool, 15_000, &data[10_000..]), 10_000);
         assert_eq!(chunks.write(&mut pool, 5_100, &data[100..10_000]), 9_900);
         let mut out = vec![0; 20_000];
         assert_eq!(chunks.read(5_000, &mut out), 20_000);
         assert_eq!(out, data);
-        chunks.release(&mut pool, 12_288, false);
-        assert_eq!(chunks.slice(12_287, 1), &[] as &[u8]);
-        assert_eq!(chunks.slice(12_288, 1), &data[7_288..7_289]);
+        chunks.release(&mut pool, 5_000 + 8_192, false);
+        assert_eq!(chunks.slice(5_000 + 8_191, 1), &[] as &[u8]);
+        assert_eq!(chunks.slice(5_000 + 8_192, 1), &data[8_192..8_193]);
         chunks.release(&mut pool, 25_000, true);
-        assert_eq!(pool.used(), 0);
+        assert_eq!(
+            (pool.used(), pool.promised()),
+            (0, CHUNK),
+            "of five chunks from 5,000 on, one reaches beyond 25,000"
+        );
+        chunks.clear(&mut pool, 25_000);
+        assert_eq!((pool.used(), pool.promised()), (0, 0));
     }
 
     #[test]
     fn the_budget_holds() {
         let mut pool = Pool::new(14 * CHUNK);
-        let mut chunks = Chunks::new(Direction::Receive);
+        let mut chunks = Chunks::new(Direction::Send);
         assert_eq!(chunks.write(&mut pool, 0, &[7; 20 * CHUNK]), 10 * CHUNK);
         assert_eq!(pool.used(), 10 * CHUNK);
         assert_eq!(chunks.write(&mut pool, 1 << 40, b"x"), 0);
         chunks.release(&mut pool, CHUNK as u64, false);
         assert_eq!(pool.used(), 9 * CHUNK);
+    }
+
+    #[test]
+    fn what_is_reserved_can_be_written_whatever_others_take() {
+        let mut pool = Pool::new(16 * CHUNK);
+        let (mut mine, mut theirs) = (Chunks::new(Direction::Receive), Chunks::new(Direction::Receive));
+        let edge = (5 * CHUNK) as u64 - 7;
+        assert_eq!(mine.reserve(&mut pool, edge, usize::MAX), edge);
+        assert_eq!(theirs.reserve(&mut pool, 1 << 17, usize::MAX), 7 * CHUNK as u64);
+        assert_eq!(pool.free(Direction::Receive), 0);
+        let mut sender = Chunks::new(Direction::Send);
+        assert_eq!(sender.write(&mut pool, 0, &[1; 16 * CHUNK]), 4 * CHUNK);
+        assert_eq!(pool.used(), 4 * CHUNK);
+        assert_eq!(mine.write(&mut pool, 0, &vec![2; edge as usize]), edge as usize);
+        assert_eq!(mine.write(&mut pool, 5 * CHUNK as u64, b"x"), 0, "not reserved");
+        // Reading moves the reservation on: there is room behind the edge again.
+        mine.release(&mut pool, 2 * CHUNK as u64, false);
+        assert_eq!(mine.reserve(&mut pool, 1 << 20, 5), 7 * CHUNK as u64);
+        assert_eq!(pool.free(Direction::Receive), 0);
+        theirs.withdraw(&mut pool, 1);
+        assert_eq!(theirs.span(), 1);
+        mine.clear(&mut pool, edge);
+        theirs.clear(&mut pool, 0);
+        assert_eq!((pool.used(), pool.promised()), (4 * CHUNK, 0));
     }
 }

@@ -30,6 +30,9 @@ pub struct Config {
     pub budget_bytes: usize,
     /// Controller of new streams.
     pub congestion: Congestion,
+    /// New streams hold back small segments while others are unacknowledged (Nagle, RFC 9293 §3.7.4). Off by default: proxied
+    /// bytes come from programs that have chosen what to send together.
+    pub nagle: bool,
     /// Secret and random: hashing, sequence numbers, ports.
     pub seed: [u8; 32],
     /// Largest receive window of a stream.
@@ -60,6 +63,7 @@ impl Config {
             mtu: 1_420,
             budget_bytes: 32 << 20,
             congestion: Congestion::Bbr,
+            nagle: false,
             seed,
             max_window: 32 << 20,
             max_streams: 65_536,

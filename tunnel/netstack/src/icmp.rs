@@ -22,8 +22,8 @@ pub(crate) enum Message<'a> {
     },
     /// One of our packets was too big: the reported MTU and the quoted packet.
     TooBig(usize, Ip<'a>),
-    /// A packet of ours did not arrive; `true` when the destination itself refused.
-    Unreachable(bool, Ip<'a>),
+    /// A packet of ours did not arrive.
+    Unreachable(Unreachable, Ip<'a>),
 }
 
 /// Reads and verifies an ICMP message.
@@ -44,7 +44,7 @@ fn parse4<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
                 let mtu = u16::from_be_bytes([ip.payload[6], ip.payload[7]]);
                 Some(Message::TooBig(usize::from(mtu), quoted))
             } else {
-                Some(Message::Unreachable(code == 2 || code == 3, quoted))
+                Some(Message::Unreachable(Unreachable::reason4(code), quoted))
             }
         }
         _ => None,
@@ -64,7 +64,8 @@ fn parse6<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
             Some(Message::TooBig(mtu, parse_quoted(ip.payload.get(8..)?)?))
         }
         Icmpv6Message::DstUnreachable => {
-            Some(Message::Unreachable(view.msg_code() == 4, parse_quoted(ip.payload.get(8..)?)?))
+            let why = Unreachable::reason6(view.msg_code());
+            Some(Message::Unreachable(why, parse_quoted(ip.payload.get(8..)?)?))
         }
         _ => None,
     }
@@ -91,6 +92,26 @@ pub enum Unreachable {
 }
 
 impl Unreachable {
+    /// Of a code of RFC 792 and RFC 1122 section 3.2.2.1. A protocol that the host does not have is as good as a closed port.
+    fn reason4(code: u8) -> Self {
+        match code {
+            0 | 6 | 8 | 11 => Self::Network,
+            2 | 3 => Self::Port,
+            9 | 10 | 13 => Self::Prohibited,
+            _ => Self::Host,
+        }
+    }
+
+    /// Of a code of RFC 4443 section 3.1.
+    fn reason6(code: u8) -> Self {
+        match code {
+            0 => Self::Network,
+            1 | 5 | 6 => Self::Prohibited,
+            4 => Self::Port,
+            _ => Self::Host,
+        }
+    }
+
     /// Type and code (RFC 792, RFC 1812 section 5.2.7.1; RFC 4443 section 3.1).
     fn code(self, v4: bool) -> (u8, u8) {
         match (self, v4) {
@@ -114,6 +135,17 @@ pub(crate) fn unreachable(why: Unreachable, source: IpAddr, destination: IpAddr,
     let (kind, code) = why.code(source.is_ipv4());
     packet[header] = kind;
     packet[header + 1] = code;
+    packet[header + 8..].copy_from_slice(quoted);
+    finish(packet, destination, source)
+}
+
+/// Tells a source that the fragments of its packet were not complete in time (RFC 792, RFC 4443 section 3.3).
+pub(crate) fn incomplete(source: IpAddr, destination: IpAddr, begun: &[u8]) -> Vec<u8> {
+    let header = ip_header(source);
+    let quoted = &begun[..begun.len().min(MAX_ERROR - header - 8)];
+    let mut packet = vec![0; header + 8 + quoted.len()];
+    packet[header] = if source.is_ipv4() { 11 } else { 3 };
+    packet[header + 1] = 1;
     packet[header + 8..].copy_from_slice(quoted);
     finish(packet, destination, source)
 }

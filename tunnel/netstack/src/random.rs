@@ -1,7 +1,7 @@
 //! Keyed hashing and a generator, both from the caller's seed: the same seed gives the same run.
 
 use std::hash::{BuildHasher, Hasher};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// SipHash-1-3 with a secret key: demultiplexing that a peer cannot make collide, and initial sequence numbers
 /// (RFC 6528 §3).
@@ -107,7 +107,7 @@ impl Hasher for Sip {
     }
 }
 
-/// xorshift64*: jitter, ports, packet identifiers. Nothing that must stay secret.
+/// xorshift64*: jitter. Nothing that must stay secret.
 #[derive(Clone, Copy)]
 pub(crate) struct Rng(u64);
 
@@ -124,8 +124,53 @@ impl Rng {
     }
 
     /// A number below `bound`.
+    #[cfg(test)]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// First ephemeral port, and how many there are.
+const FIRST_PORT: u16 = 32_768;
+const PORTS: u64 = 28_232;
+/// Counters of source ports.
+const COUNTERS: usize = 1_024;
+/// Tags that keep the uses of the secret apart.
+const TAG_OFFSET: u64 = 0x706f_7274_6f66_6673;
+const TAG_TABLE: u64 = 0x706f_7274_7461_626c;
+const TAG_ANY: u64 = 0x706f_7274_616e_7921;
+
+/// Source ports by the double-hash algorithm (RFC 6056 §3.3.4): two keyed hashes of the destination choose a beginning and a
+/// counter, so the ports towards one destination say nothing of those towards another.
+pub(crate) struct Ports {
+    keyed: Keyed,
+    counters: Vec<u16>,
+    drawn: u64,
+}
+
+impl Ports {
+    pub(crate) fn new(keyed: Keyed) -> Self {
+        Self { keyed, counters: vec![0; COUNTERS], drawn: 0 }
+    }
+
+    /// The next port to try towards `remote`.
+    pub(crate) fn next(&mut self, local: IpAddr, remote: SocketAddr) -> u16 {
+        let (own, other) = (address_bits(local), address_bits(remote.ip()));
+        let hash = |tag| {
+            let ends = [own as u64, (own >> 64) as u64, other as u64, (other >> 64) as u64];
+            let [a, b, c, d] = ends;
+            self.keyed.hash_words(&[tag, a, b, c, d, remote.port().into()])
+        };
+        let counter = &mut self.counters[hash(TAG_TABLE) as usize % COUNTERS];
+        let port = (hash(TAG_OFFSET) % PORTS + u64::from(*counter)) % PORTS;
+        *counter = counter.wrapping_add(1);
+        FIRST_PORT + port as u16
+    }
+
+    /// A port for a socket that has no one destination (RFC 6056 §3.3.1, with a keyed hash of a counter as the generator).
+    pub(crate) fn any(&mut self) -> u16 {
+        self.drawn += 1;
+        FIRST_PORT + (self.keyed.hash_words(&[TAG_ANY, self.drawn]) % PORTS) as u16
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::assembler::Ranges;
-use crate::buffer::{Chunks, Direction, Pool};
+use crate::buffer::{CHUNK, Chunks, Direction, Pool};
 use crate::seq::{MS, Nanos, to_wire};
 use crate::wire::Options;
 
@@ -16,10 +16,10 @@ const QUICK: u8 = 16;
 const MAX_RANGES: usize = 1024;
 /// Duplicates that wait for their report; what comes beyond is acknowledged and not reported.
 const MAX_DUPLICATES: usize = 16;
-/// The least window of a stream that holds nothing.
-const FLOOR: u64 = 4 * 1024;
-/// The window before anything was measured. A promise, not memory.
-const INITIAL_LIMIT: u64 = 256 * 1024;
+/// The window before a reader has shown its pace: the initial flight of a peer (RFC 6928), in four chunks.
+const INITIAL_LIMIT: u64 = 16 * 1024 - 1;
+/// The period of autotuning before there is a sample of the round trip.
+const UNKNOWN_RTT: Nanos = 100 * MS;
 
 /// The receiver.
 pub(crate) struct Receiver {
@@ -30,14 +30,20 @@ pub(crate) struct Receiver {
     /// Offset of the peer's FIN.
     pub(crate) fin: Option<u64>,
     pub(crate) scale: u8,
+    /// Right edge of what the peer may send. Memory is reserved up to here, and it never moves back.
     right: u64,
     /// Right edge of the last segment that left.
     announced: u64,
-    /// In-order data was dropped because memory is short. The window is zero until there is room again; then the peer gets a
-    /// window update.
+    /// The window is small because other streams have the memory: the peer gets an update when there is room.
     pressed: bool,
     limit: u64,
     maximum: u64,
+    /// The application reads fast enough for more than a first window.
+    proved: bool,
+    /// Its turn among the streams that wait for memory.
+    turn: bool,
+    /// Nobody reads any more.
+    abandoned: bool,
     buffer: Chunks,
     early: Ranges,
     /// Offsets of the latest arrivals beyond a hole, newest first (RFC 2018 §4).
@@ -77,6 +83,9 @@ impl Receiver {
             pressed: false,
             limit: INITIAL_LIMIT.min(maximum),
             maximum,
+            proved: false,
+            turn: false,
+            abandoned: false,
             buffer: Chunks::new(Direction::Receive),
             early: Ranges::default(),
             recent: [0; 4],
@@ -131,7 +140,6 @@ impl Receiver {
 
     /// Takes data and FIN of a segment that begins inside the window or before it.
     pub(crate) fn accept(&mut self, now: Nanos, pool: &mut Pool, start: u64, data: &[u8], fin: bool) {
-        self.relieve(pool);
         let end = start + data.len() as u64;
         let limit = self.right();
         let whole = end <= limit && self.fin.is_none_or(|known| end <= known);
@@ -155,6 +163,8 @@ impl Receiver {
         if self.fin == Some(self.nxt) {
             self.nxt += 1;
             self.due = true;
+            // Nothing follows it: what was promised beyond is free.
+            self.buffer.withdraw(pool, self.nxt);
         }
     }
 
@@ -173,15 +183,9 @@ impl Receiver {
         if self.readable() == 0 && self.early.is_empty() {
             self.buffer.release(pool, self.nxt, true);
         }
-        let held = &data[..data.len().min(self.room(pool))];
-        let mut done = self.buffer.write(pool, start, held);
-        while done < held.len() && !self.early.is_empty() {
-            // Out of budget: what lies beyond a hole goes first, its sender still has it (RFC 2018 §8).
-            self.renege(pool, start + done as u64);
-            done += self.buffer.write(pool, start + done as u64, &held[done..]);
-        }
+        let done = self.buffer.write(pool, start, data);
+        pool.discarded += (data.len() - done) as u64;
         let filling = !self.early.is_empty();
-        self.pressed |= done < data.len();
         self.nxt = start + done as u64;
         if let Some(first) = self.early.first()
             && first.start <= self.nxt
@@ -191,7 +195,7 @@ impl Receiver {
         }
         self.largest = self.largest.max(data.len() as u64);
         self.unacknowledged += done as u64;
-        if filling || done < data.len() || self.quick > 0 || self.unacknowledged >= 2 * self.largest {
+        if filling || self.quick > 0 || self.unacknowledged >= 2 * self.largest {
             self.quick = self.quick.saturating_sub(1);
             self.due = true;
         } else {
@@ -212,31 +216,18 @@ impl Receiver {
         if let Some(known) = known.cloned() {
             self.repeated(known.start.max(range.start)..known.end.min(range.end));
         }
-        let full = range.end - self.nxt > self.room(pool) as u64;
-        if full || (self.early.len() >= MAX_RANGES && !self.early.touches(&range)) {
+        if self.early.len() >= MAX_RANGES && !self.early.touches(&range) {
+            pool.discarded += data.len() as u64;
             return;
         }
-        let done = self.buffer.write(pool, start, data) as u64;
+        let done = self.buffer.write(pool, start, data);
+        pool.discarded += (data.len() - done) as u64;
         if done == 0 {
             return;
         }
-        self.early.insert(start..start + done, |_| {});
+        self.early.insert(start..start + done as u64, |_| {});
         self.recent.rotate_right(1);
         self.recent[0] = start;
-    }
-
-    /// Bytes from `nxt` on that are taken. Windows promise more than all streams together may hold: who does not read
-    /// keeps no more than its share, whatever it was promised, and its peer sends the rest again.
-    fn room(&self, pool: &Pool) -> usize {
-        pool.share(Direction::Receive).saturating_sub(self.readable())
-    }
-
-    /// Drops the last range beyond a hole; `written` is in order already.
-    fn renege(&mut self, pool: &mut Pool, written: u64) {
-        if self.early.pop_last().is_some() {
-            let keep = self.early.last().map_or(written, |last| last.end.max(written));
-            self.buffer.truncate(pool, keep);
-        }
     }
 
     /// Hands the readable bytes to `take` in slices until it takes less than it was given. Returns what was taken.
@@ -273,40 +264,52 @@ impl Receiver {
         self.due = false;
     }
 
-    /// The window to offer now; grows with what the application takes in a round trip.
-    pub(crate) fn offer(&mut self, now: Nanos, pool: &Pool) -> u64 {
-        if self.rtt > 0 && now.saturating_sub(self.tuned_at) >= self.rtt {
-            let taken = self.read - self.tuned_read;
-            self.limit = self.limit.max(taken * 4).min(self.maximum);
-            self.tuned_at = now;
-            self.tuned_read = self.read;
-        }
-        self.relieve(pool);
-        if self.pressed {
-            // The promise cannot be kept. A peer that knows waits and asks; one that does not sends again until it gives up.
-            self.right = self.nxt;
-            return 0;
-        }
-        let edge = self.edge(pool);
-        // Silly-window avoidance (RFC 9293 §3.8.6.2.2). The edge never moves back.
-        if edge >= self.right + self.step(pool) || self.right < self.nxt {
-            self.right = self.right.max(edge);
-        }
-        self.right() - self.nxt
+    /// Nobody reads any more, or nothing can arrive: what was promised is free.
+    pub(crate) fn abandon(&mut self, pool: &mut Pool) {
+        self.abandoned = true;
+        self.pressed = false;
+        self.buffer.withdraw(pool, self.nxt);
     }
 
-    /// The window to put into a segment. Rounding by the scale never takes back what the peer knows (RFC 7323 §2.4), but where the
-    /// stream has no more memory.
-    pub(crate) fn announce(&mut self, now: Nanos, pool: &Pool) -> u16 {
+    /// The peer does not scale windows (RFC 7323 §2.2).
+    pub(crate) fn unscaled(&mut self) {
+        self.scale = 0;
+        self.maximum = self.maximum.min(65_535);
+        self.limit = self.limit.min(self.maximum);
+    }
+
+    fn grows(&self) -> bool {
+        !self.finished() && !self.abandoned
+    }
+
+    /// The window to offer now, for which memory is reserved.
+    pub(crate) fn offer(&mut self, now: Nanos, pool: &mut Pool) -> u64 {
+        self.tune(now);
+        if self.grows() {
+            let edge = self.edge(pool);
+            // Silly-window avoidance (RFC 9293 §3.8.6.2.2). The edge never moves back.
+            if edge >= self.right + self.step(edge) {
+                let allowed = self.allowed(pool);
+                self.right = self.right.max(self.buffer.reserve(pool, edge, allowed));
+            }
+            self.turn = false;
+            self.pressed = self.short(pool);
+        }
+        self.right().saturating_sub(self.nxt.max(1))
+    }
+
+    /// The window to put into a segment. Rounding by the scale does not take back what the peer knows while there is memory; without,
+    /// it takes back less than a unit, and what was promised is still kept (RFC 7323 §2.4).
+    pub(crate) fn announce(&mut self, now: Nanos, pool: &mut Pool) -> u16 {
         let offered = self.offer(now, pool);
         let unit = 1 << self.scale;
         let mut units = offered / unit;
         let known = self.announced.saturating_sub(self.nxt);
-        if !self.pressed && units * unit < known {
-            let rounded = known.div_ceil(unit);
-            let held = self.nxt + rounded * unit - self.read.min(self.nxt);
-            if held <= pool.share(Direction::Receive) as u64 {
-                units = rounded;
+        if units * unit < known {
+            let edge = self.nxt + known.div_ceil(unit) * unit;
+            let most = if pool.waiting > 0 { self.buffer.span() } else { usize::MAX };
+            if !self.grows() || self.buffer.reserve(pool, edge, most) >= edge {
+                units = known.div_ceil(unit);
             }
         }
         units = units.min(65_535);
@@ -318,41 +321,76 @@ impl Receiver {
     /// The window of a SYN, which has no scale.
     pub(crate) fn opening(&mut self, offered: u64) -> u16 {
         let window = offered.min(65_535);
-        self.announced = self.nxt + window;
+        self.announced = self.nxt.max(1) + window;
         window as u16
     }
 
-    /// Memory was short and is not any more.
-    fn relieve(&mut self, pool: &Pool) {
-        if self.pressed && self.edge(pool) >= self.nxt + self.step(pool) {
-            self.pressed = false;
+    /// The window is small for want of memory, which others may give back.
+    pub(crate) fn pressed(&self) -> bool {
+        self.pressed && self.grows()
+    }
+
+    /// There is room that the peer should hear of.
+    pub(crate) fn worth_telling(&self, pool: &Pool) -> bool {
+        let edge = self.edge(pool);
+        let gain = edge.saturating_sub(self.right);
+        gain >= self.step(edge) && (gain >= self.limit / 4 || self.right() - self.nxt < 2 * self.largest)
+    }
+
+    /// It is this stream's turn to take memory: whether there is enough for a word to the peer.
+    pub(crate) fn turn(&mut self, pool: &Pool) -> bool {
+        self.turn = true;
+        self.turn = self.worth_telling(pool);
+        self.turn
+    }
+
+    /// After a read: whether only memory keeps the window small.
+    pub(crate) fn press(&mut self, pool: &Pool) {
+        self.pressed = self.grows() && self.short(pool);
+    }
+
+    fn short(&self, pool: &Pool) -> bool {
+        let wanted = self.wanted();
+        self.right() - self.nxt < 2 * self.largest
+            && wanted >= self.right + self.step(wanted)
+            && self.edge(pool) < self.right + self.step(wanted)
+    }
+
+    /// The limit follows what the application takes in a round trip, four times that (a peer may double its flight in each).
+    fn tune(&mut self, now: Nanos) {
+        let taken = self.read - self.tuned_read;
+        self.limit = self.limit.max(taken * 4).min(self.maximum);
+        self.proved |= taken * 4 >= (self.buffer.span() * CHUNK) as u64 && taken > 0;
+        let period = if self.rtt == 0 { UNKNOWN_RTT } else { self.rtt };
+        if now.saturating_sub(self.tuned_at) >= period {
+            self.tuned_at = now;
+            self.tuned_read = self.read;
         }
     }
 
-    /// The window is zero for want of memory, which others may give back.
-    pub(crate) fn pressed(&self) -> bool {
-        self.pressed
+    /// Right edge that the application's pace asks for.
+    fn wanted(&self) -> u64 {
+        self.read + self.limit
     }
 
-    /// The application has made room that the peer should hear of.
-    pub(crate) fn worth_telling(&self, pool: &Pool) -> bool {
-        let gain = self.edge(pool).saturating_sub(self.right);
-        gain >= self.step(pool) && (gain >= self.limit / 4 || self.right() - self.nxt < 2 * self.largest)
+    /// Chunks that this stream may have. While others wait, each has its turn.
+    fn allowed(&self, pool: &Pool) -> usize {
+        if pool.waiting > 0 && !self.turn {
+            return self.buffer.span();
+        }
+        let segments = if pool.waiting > 0 { 1 } else { 2 };
+        let least = self.buffer.chunks_to(self.read + segments * self.largest);
+        pool.allowance(self.buffer.span(), least, self.proved)
     }
 
+    /// Right edge that pace and memory allow.
     fn edge(&self, pool: &Pool) -> u64 {
-        let unread = self.nxt - self.read.min(self.nxt);
-        let share = pool.share(Direction::Receive) as u64;
-        // What arrives makes the share smaller, by twice its size: a third of what is left can be kept.
-        let kept = (share.saturating_sub(unread) / 3).max(FLOOR.saturating_sub(unread));
-        let free = pool.free(Direction::Receive) as u64;
-        self.nxt + self.limit.saturating_sub(unread).min(kept).min(free)
+        self.wanted().min(self.buffer.reach(self.allowed(pool))).max(self.right)
     }
 
     /// What the window must open by to be worth a word (RFC 9293 §3.8.6.2.2): two segments, or half of all that fits.
-    fn step(&self, pool: &Pool) -> u64 {
-        let whole = self.edge(pool) - self.read.min(self.nxt);
-        (2 * self.largest).min(whole / 2).max(1)
+    fn step(&self, edge: u64) -> u64 {
+        (2 * self.largest).min((edge - self.read.min(edge)) / 2).max(1)
     }
 
     /// An acknowledgement has left.

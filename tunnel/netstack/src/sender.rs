@@ -109,6 +109,8 @@ pub(crate) struct Sender {
     pub(crate) ask_window: bool,
     duplicates: u32,
     window_limited: bool,
+    /// Small segments wait while others are unacknowledged (RFC 9293 §3.7.4).
+    pub(crate) nagle: bool,
     last_sent_at: Nanos,
     pub(crate) retransmitted: u64,
 }
@@ -152,6 +154,7 @@ impl Sender {
             ask_window: false,
             duplicates: 0,
             window_limited: false,
+            nagle: false,
             last_sent_at: now,
             retransmitted: 0,
         }
@@ -212,7 +215,7 @@ impl Sender {
 
     /// Bytes that `queue` would take.
     pub(crate) fn room(&self, pool: &Pool) -> usize {
-        let limit = (2 * self.controller.window()).max(MIN_BUFFER).min(pool.share(Direction::Send) as u64);
+        let limit = (2 * self.controller.window()).max(MIN_BUFFER).min(pool.share() as u64);
         limit.saturating_sub(self.queued()) as usize
     }
 
@@ -493,6 +496,9 @@ impl Sender {
             }
         }
         let fin = fin && data == pending;
+        if self.nagle && data < self.mss && !fin && !self.probe_due && !self.board.is_empty() {
+            return Err(Wait::Peer);
+        }
         if self.board.is_empty() {
             let idle = now.saturating_sub(self.last_sent_at);
             if idle > self.rtt.rto() && self.nxt > 1 {

@@ -15,13 +15,14 @@ use crate::batch::Batch;
 use crate::buffer::Pool;
 use crate::config::Config;
 use crate::demux::{Demux, Flow, TimeWait, Waiting};
+use crate::fragments::{self, Fragments};
 use crate::icmp::{self, Message, Unreachable};
 use crate::listen::{ListenerId, Listeners};
-use crate::random::{Keyed, Rng, address_bits};
+use crate::random::{Keyed, Ports, Rng, address_bits};
 use crate::seq::{MS, Nanos, SEC, before};
 use crate::tcp::{self, CloseReason, Conn, Context, Control, State};
 use crate::timer::Wheel;
-use crate::udp::{Datagram, SocketId, Udp, UdpError};
+use crate::udp::{Datagram, SocketId, Udp, UdpError, Undelivered};
 use crate::wire::{
     self, Flags, ICMP4, ICMP6, Ip, MIN_MTU, Options, TCP, Tcp, UDP, parse_ip, parse_tcp, parse_udp,
 };
@@ -70,7 +71,7 @@ pub enum Event {
     Writable(StreamId),
     /// The connection is over; what has arrived can still be read.
     Closed(StreamId, CloseReason),
-    /// A socket has datagrams.
+    /// A socket has datagrams, or the news that one was not delivered.
     Datagram(SocketId),
     /// [`Stack::echo_recv`] has something.
     Echo,
@@ -122,6 +123,8 @@ pub enum RecvError {
 pub struct Memory {
     /// Buffers, under the budget.
     pub buffers: usize,
+    /// Reserved for receive windows and not used yet; together with `buffers` under the budget.
+    pub promised: usize,
     /// The most that buffers ever took.
     pub buffers_peak: usize,
     /// Buffers, spare chunks, connections, tables and records of what is in flight.
@@ -135,12 +138,14 @@ pub struct Stats {
     pub packets_in: u64,
     /// Packets written.
     pub packets_out: u64,
-    /// Dropped packets: malformed, fragments, for other hosts, or unsolicited.
+    /// Dropped packets: malformed, for other hosts, or unsolicited.
     pub dropped: u64,
     /// Half-open connections that had to make way.
     pub half_open_evicted: u64,
     /// Resets sent for segments without a connection.
     pub resets: u64,
+    /// Bytes inside announced windows that were not kept, because a stream had more than 1,024 holes.
+    pub discarded: u64,
 }
 
 /// A stream's inner values, for status pages and tests.
@@ -191,6 +196,7 @@ pub struct Stack {
     config: Config,
     isn: Keyed,
     rng: Rng,
+    ports: Ports,
     pool: Pool,
     wheel: Wheel,
     slots: Vec<Slot>,
@@ -210,6 +216,7 @@ pub struct Stack {
     raw: VecDeque<Vec<u8>>,
     echoes: VecDeque<Echo>,
     udp: Udp,
+    fragments: Fragments,
     paths: HashMap<IpAddr, (usize, Nanos), Keyed>,
     reset_tokens: u32,
     icmp_tokens: u32,
@@ -227,6 +234,7 @@ impl Stack {
         let isn = Keyed::new(&config.seed, 1);
         Self {
             isn,
+            ports: Ports::new(isn),
             rng: Rng::new(isn.hash_words(&[1])),
             pool: Pool::new(config.budget_bytes),
             wheel: Wheel::new(),
@@ -245,6 +253,7 @@ impl Stack {
             raw: VecDeque::new(),
             echoes: VecDeque::new(),
             udp: Udp::new(keyed),
+            fragments: Fragments::new(keyed, config.budget_bytes),
             paths: HashMap::with_hasher(keyed),
             reset_tokens: RESET_RATE,
             icmp_tokens: ICMP_RATE,
@@ -266,11 +275,13 @@ impl Stack {
             + self.demux.memory()
             + self.time_wait.memory()
             + self.wheel.memory()
+            + self.fragments.memory()
             + self.events.capacity() * size_of::<Event>()
             + self.control.capacity() * size_of::<Control>()
             + self.raw.iter().map(Vec::capacity).sum::<usize>();
         Memory {
             buffers: self.pool.used(),
+            promised: self.pool.promised(),
             buffers_peak: self.pool.peak(),
             total: self.pool.memory() + streams + tables,
         }
@@ -285,7 +296,7 @@ impl Stack {
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.stats
+        Stats { discarded: self.pool.discarded, ..self.stats }
     }
 
     /// Changes the stack's own addresses. Streams of an address that is gone are reset.
@@ -474,9 +485,7 @@ impl Stack {
                 self.release(index);
             }
         } else {
-            if conn.rcv.pressed() && !std::mem::replace(&mut slot.pressed, true) {
-                self.pressed.push_back(id);
-            }
+            note_pressed(slot, &mut self.pressed, &mut self.pool, id);
             make_ready(slot, &mut self.ready, index);
         }
     }
@@ -502,6 +511,18 @@ impl Stack {
         {
             self.release(id.index);
         }
+    }
+}
+
+/// Queues a stream that waits for memory.
+fn note_pressed(slot: &mut Slot, pressed: &mut VecDeque<StreamId>, pool: &mut Pool, id: StreamId) {
+    if slot.conn.as_ref().is_some_and(|conn| conn.rcv.pressed())
+        && !std::mem::replace(&mut slot.pressed, true)
+    {
+        pressed.push_back(id);
+        pool.waiting = pressed.len();
+        // There may be too little for those before it, and enough for it.
+        pool.freed = true;
     }
 }
 

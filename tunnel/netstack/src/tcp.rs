@@ -27,6 +27,7 @@ use crate::batch::Batch;
 use crate::buffer::Pool;
 use crate::config::Config;
 use crate::demux::Waiting;
+use crate::icmp::Unreachable;
 use crate::random::Rng;
 use crate::receiver::Receiver;
 use crate::sender::{Incoming, Sender, Wait};
@@ -89,6 +90,9 @@ pub enum CloseReason {
     /// A router or the peer said that the destination cannot be reached.
     #[error("destination unreachable")]
     Unreachable,
+    /// A rule on the way forbids it (ICMP code 13, or ICMPv6 code 1).
+    #[error("administratively prohibited")]
+    Prohibited,
     /// Ended on this side.
     #[error("aborted")]
     Aborted,
@@ -214,14 +218,16 @@ impl Conn {
     fn new(ctx: &mut Context<'_>, local: SocketAddr, remote: SocketAddr, initial: u32, mtu: usize) -> Self {
         let mss = (mtu - ip_header(local.ip()) - 20) as u64;
         let random = ctx.rng.next();
+        let mut snd = Sender::new(initial, mss, ctx.config.congestion, ctx.now, random);
+        snd.nagle = ctx.config.nagle;
         Self {
             local,
             remote,
             state: State::SynSent,
             reason: None,
             news: News::default(),
-            snd: Sender::new(initial, mss, ctx.config.congestion, ctx.now, random),
-            rcv: Receiver::new(ctx.config.max_window as u64, ctx.now),
+            snd,
+            rcv: Receiver::new(ctx.config.max_window.min(ctx.pool.most()) as u64, ctx.now),
             listener: None,
             detached: false,
             starved: false,
@@ -324,6 +330,7 @@ impl Conn {
             // Data that nobody will read: the peer must not believe that it arrived (RFC 2525 §2.17).
             self.abort(ctx, CloseReason::Aborted);
         } else {
+            self.rcv.abandon(ctx.pool);
             self.shutdown();
             self.linger(ctx);
         }

@@ -7,11 +7,14 @@ use hashbrown::HashMap;
 
 use crate::batch::Batch;
 use crate::buffer::Pool;
+use crate::icmp::Unreachable;
 use crate::random::Keyed;
 use crate::wire::{self, ip_header};
 
 /// Datagrams that one socket holds in each direction; more are dropped, as UDP may.
 const MAX_QUEUE: usize = 256;
+/// Errors that wait for a socket's owner; more are dropped.
+const MAX_ERRORS: usize = 16;
 /// What a queued datagram costs beside its bytes.
 const OVERHEAD: usize = 96;
 
@@ -53,6 +56,17 @@ pub struct Datagram {
     pub data: Vec<u8>,
 }
 
+/// A datagram that did not arrive, as an ICMP error has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undelivered {
+    /// The address it was sent from.
+    pub local: SocketAddr,
+    /// The address it was sent to.
+    pub remote: SocketAddr,
+    /// Why it did not arrive.
+    pub why: Unreachable,
+}
+
 struct Socket {
     generation: u32,
     /// `None`: every address; port 0: every port (accept-any).
@@ -60,6 +74,7 @@ struct Socket {
     port: u16,
     incoming: VecDeque<Datagram>,
     outgoing: VecDeque<Datagram>,
+    undelivered: VecDeque<Undelivered>,
     sending: bool,
 }
 
@@ -100,6 +115,7 @@ impl Udp {
             port,
             incoming: VecDeque::new(),
             outgoing: VecDeque::new(),
+            undelivered: VecDeque::new(),
             sending: false,
         };
         let index = match self.free.pop() {
@@ -187,6 +203,25 @@ impl Udp {
         socket.incoming.push_back(Datagram { local, remote, data: data.to_vec() });
         let id = SocketId { index, generation: socket.generation };
         Ok((socket.incoming.len() == 1).then_some(id))
+    }
+
+    /// An ICMP error quotes a datagram: the socket to tell, when it had no error before. `None` when no socket sent it.
+    pub(crate) fn fail(&mut self, error: Undelivered) -> Option<Option<SocketId>> {
+        let (address, port) = (error.local.ip(), error.local.port());
+        let keys = [(Some(address), port), (None, port), (None, 0)];
+        let index = *keys.iter().find_map(|key| self.ports.get(key))?;
+        let socket = self.sockets.get_mut(index as usize)?.as_mut()?;
+        if socket.undelivered.len() >= MAX_ERRORS {
+            self.dropped += 1;
+            return Some(None);
+        }
+        socket.undelivered.push_back(error);
+        let id = SocketId { index, generation: socket.generation };
+        Some((socket.undelivered.len() == 1).then_some(id))
+    }
+
+    pub(crate) fn undelivered(&mut self, id: SocketId) -> Option<Undelivered> {
+        self.get(id)?.undelivered.pop_front()
     }
 
     pub(crate) fn eager(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Packets to values and back, over the field views of `smoltcp::wire`.
 //!
-//! Parsing never trusts a length: every view is checked before a field is read. Fragments are refused (the tunnel's
-//! peers send with DF set or in IPv6), as are packets whose checksum is wrong.
+//! Parsing never trusts a length: every view is checked before a field is read. Fragments are left to
+//! [`crate::fragments`], and packets whose checksum is wrong are refused.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -19,6 +19,8 @@ pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 pub(crate) const ICMP4: u8 = 1;
 pub(crate) const ICMP6: u8 = 58;
+/// IPv6's fragment header.
+pub(crate) const FRAGMENT: u8 = 44;
 const TTL: u8 = 64;
 
 /// Length of an IP header without options.
@@ -63,6 +65,9 @@ pub(crate) fn parse_ip(packet: &[u8]) -> Option<Ip<'_>> {
             let view = Ipv6Packet::new_checked(packet).ok()?;
             let whole = packet.get(..view.total_len())?;
             let (protocol, payload) = skip_extensions(view.next_header().into(), whole.get(40..)?)?;
+            if protocol == FRAGMENT {
+                return None;
+            }
             Some(Ip {
                 source: IpAddr::V6(view.src_addr()),
                 destination: IpAddr::V6(view.dst_addr()),
@@ -109,8 +114,8 @@ pub(crate) fn parse_quoted(packet: &[u8]) -> Option<Ip<'_>> {
 }
 
 /// Walks hop-by-hop and destination options and routing headers without segments left (RFC 8200 §4.4); other routing headers
-/// and fragment headers are refused.
-fn skip_extensions(mut protocol: u8, mut payload: &[u8]) -> Option<(u8, &[u8])> {
+/// are refused.
+pub(crate) fn skip_extensions(mut protocol: u8, mut payload: &[u8]) -> Option<(u8, &[u8])> {
     for _ in 0..4 {
         match protocol {
             0 | 60 => {}

@@ -83,7 +83,7 @@ fn a_connection_that_is_denied_ends_as_the_host_would_have_it() {
             (None, CloseReason::Refused),
             (Some(Unreachable::Host), CloseReason::Unreachable),
             (Some(Unreachable::Network), CloseReason::Unreachable),
-            (Some(Unreachable::Prohibited), CloseReason::Unreachable),
+            (Some(Unreachable::Prohibited), CloseReason::Prohibited),
         ] {
             let mut pair = Pair::new();
             let (near, far) = pair.knock(host);

@@ -33,6 +33,7 @@ impl Dial for Netstack {
             ConnectError::NoRoute(_) | ConnectError::NoAddress(_) => DialError::NoRoute,
             ConnectError::Refused | ConnectError::Reset => DialError::Refused,
             ConnectError::Unreachable => DialError::HostUnreachable,
+            ConnectError::Prohibited => DialError::NotPermitted,
             ConnectError::TimedOut => DialError::TimedOut,
             ConnectError::TooMany => DialError::Exhausted,
             ConnectError::Down => DialError::Failed,

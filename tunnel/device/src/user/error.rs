@@ -20,6 +20,9 @@ pub enum ConnectError {
     /// A router, the destination, or this end for lack of a peer's endpoint, said that it cannot be reached.
     #[error("destination unreachable")]
     Unreachable,
+    /// A rule on the way forbids it.
+    #[error("administratively prohibited")]
+    Prohibited,
     /// No answer.
     #[error("connection timed out")]
     TimedOut,
@@ -41,6 +44,7 @@ impl From<ConnectError> for io::Error {
             ConnectError::NoAddress(_) => ErrorKind::AddrNotAvailable,
             ConnectError::Refused => ErrorKind::ConnectionRefused,
             ConnectError::Unreachable => ErrorKind::HostUnreachable,
+            ConnectError::Prohibited => ErrorKind::PermissionDenied,
             ConnectError::TimedOut => ErrorKind::TimedOut,
             ConnectError::Reset => ErrorKind::ConnectionReset,
             ConnectError::TooMany => ErrorKind::QuotaExceeded,
@@ -55,6 +59,7 @@ impl From<CloseReason> for ConnectError {
         match reason {
             CloseReason::Refused => Self::Refused,
             CloseReason::Unreachable => Self::Unreachable,
+            CloseReason::Prohibited => Self::Prohibited,
             CloseReason::TimedOut => Self::TimedOut,
             CloseReason::Finished | CloseReason::Reset | CloseReason::Aborted => Self::Reset,
         }
@@ -94,6 +99,7 @@ pub(super) fn ended(reason: CloseReason) -> io::Error {
         CloseReason::Reset => ErrorKind::ConnectionReset,
         CloseReason::TimedOut => ErrorKind::TimedOut,
         CloseReason::Unreachable => ErrorKind::HostUnreachable,
+        CloseReason::Prohibited => ErrorKind::PermissionDenied,
         CloseReason::Aborted => ErrorKind::ConnectionAborted,
     };
     io::Error::new(kind, reason)

@@ -123,6 +123,8 @@ pub fn run(seed: u64) -> u64 {
     for (stack, budget) in world.stacks.iter().zip(budgets) {
         let memory = stack.memory();
         assert!(memory.buffers_peak <= budget.max(64 << 10), "seed {seed}: {memory:?}");
+        assert!(memory.buffers + memory.promised <= budget.max(64 << 10), "seed {seed}: {memory:?}");
+        assert_eq!(stack.stats().discarded, 0, "seed {seed}: bytes inside announced windows");
     }
     world.steps
 }

@@ -12,7 +12,7 @@ impl Stack {
             return self.udp.bind(address, port);
         }
         for _ in 0..256 {
-            let port = 32_768 + self.rng.below(28_232) as u16;
+            let port = self.ports.any();
             if let Ok(id) = self.udp.bind(address, port) {
                 return Ok(id);
             }
@@ -66,6 +66,11 @@ impl Stack {
     /// Receives a datagram.
     pub fn udp_recv_from(&mut self, id: SocketId) -> Option<Datagram> {
         self.udp.receive(&mut self.pool, id)
+    }
+
+    /// What ICMP said of a datagram that was sent from this socket (RFC 1122 §4.1.3.3), oldest first.
+    pub fn udp_undelivered(&mut self, id: SocketId) -> Option<Undelivered> {
+        self.udp.undelivered(id)
     }
 
     /// Closes a socket.

@@ -13,11 +13,8 @@ impl Stack {
     }
 
     pub(super) fn input_ip(&mut self, packet: &[u8]) -> Option<()> {
-        let ip = parse_ip(packet)?;
-        let several = |address: IpAddr| {
-            address.is_multicast() || matches!(address, IpAddr::V4(address) if address.is_broadcast())
-        };
-        if ip.source.is_unspecified() || several(ip.source) || several(ip.destination) {
+        let Some(ip) = parse_ip(packet) else { return self.input_fragment(packet) };
+        if !single(ip.source, ip.destination) {
             return None;
         }
         let own = self.config.addresses.contains(&ip.destination);
@@ -27,6 +24,29 @@ impl Stack {
             ICMP4 if (own || self.config.accept_any) && ip.source.is_ipv4() => self.input_icmp(&ip, own),
             ICMP6 if (own || self.config.accept_any) && ip.source.is_ipv6() => self.input_icmp(&ip, own),
             _ => None,
+        }
+    }
+
+    /// A fragment, perhaps the last of its packet.
+    fn input_fragment(&mut self, packet: &[u8]) -> Option<()> {
+        let fragment = fragments::parse(packet)?;
+        let own = self.config.accept_any || self.config.addresses.contains(&fragment.destination());
+        if !own || !single(fragment.source(), fragment.destination()) {
+            return None;
+        }
+        match self.fragments.take(self.now, &mut self.pool, &fragment) {
+            // What is whole is no fragment: this goes no deeper.
+            Some(whole) => parse_ip(&whole).and_then(|_| self.input_ip(&whole)),
+            None => Some(()),
+        }
+    }
+
+    /// Drops the fragments that waited too long, and tells their sources.
+    fn expire_fragments(&mut self) {
+        while let Some((source, destination, begun)) = self.fragments.expire(self.now, &mut self.pool) {
+            if let Some(begun) = begun {
+                self.push_raw(icmp::incomplete(source, destination, &begun));
+            }
         }
     }
 
@@ -230,9 +250,16 @@ impl Stack {
                     self.with(index, |conn, _| conn.shrink(mtu));
                 }
             }
-            Message::Unreachable(refused, quoted) => {
+            Message::Unreachable(why, quoted) if quoted.protocol == UDP => {
+                let [a, b, c, d] = *quoted.payload.first_chunk::<4>()?;
+                let local = SocketAddr::new(quoted.source, u16::from_be_bytes([a, b]));
+                let remote = SocketAddr::new(quoted.destination, u16::from_be_bytes([c, d]));
+                let notified = self.udp.fail(Undelivered { local, remote, why })?;
+                self.events.extend(notified.map(Event::Datagram));
+            }
+            Message::Unreachable(why, quoted) => {
                 let index = self.quoted_stream(&quoted)?;
-                self.with(index, |conn, ctx| conn.unreachable(ctx, refused));
+                self.with(index, |conn, ctx| conn.unreachable(ctx, why));
             }
         }
         Some(())
@@ -271,6 +298,7 @@ impl Stack {
                 self.with(index, |conn, ctx| conn.expire(ctx));
             }
         }
+        self.expire_fragments();
         self.feed();
         while !out.is_full() {
             let Some(control) = self.control.pop_front() else { break };
@@ -300,6 +328,8 @@ impl Stack {
             } else {
                 self.wheel.set(index, conn.deadline(&self.config));
             }
+            let id = StreamId { index, generation: slot.generation };
+            note_pressed(slot, &mut self.pressed, &mut self.pool, id);
         }
         let written = out.len() - before;
         self.stats.packets_out += written as u64;
@@ -326,25 +356,27 @@ impl Stack {
         }
     }
 
-    /// Lets some of the streams with a zero window tell their peers that there is room again.
+    /// Lets some of the streams whose windows are small for want of memory tell their peers that there is room again.
     fn relieve(&mut self) {
         for _ in 0..self.pressed.len().min(STARVED_TURN) {
             let Some(id) = self.pressed.pop_front() else { break };
             let Some(slot) = self.slots.get_mut(id.index as usize) else { continue };
             let conn = slot.conn.as_mut().filter(|_| slot.generation == id.generation);
-            match conn.filter(|conn| conn.rcv.pressed() && !conn.over()) {
-                Some(conn) if conn.rcv.worth_telling(&self.pool) => {
-                    conn.rcv.due = true;
-                    slot.pressed = false;
-                    make_ready(slot, &mut self.ready, id.index);
-                    // The next has its turn at once.
-                    self.pool.freed |= !self.pressed.is_empty();
-                }
-                Some(_) => self.pressed.push_back(id),
-                None if slot.generation == id.generation => slot.pressed = false,
-                None => {}
+            let Some(conn) = conn.filter(|conn| conn.rcv.pressed() && !conn.over()) else {
+                slot.pressed &= slot.generation != id.generation;
+                continue;
+            };
+            if conn.synchronised() && conn.rcv.turn(&self.pool) {
+                conn.rcv.due = true;
+                slot.pressed = false;
+                make_ready(slot, &mut self.ready, id.index);
+                // The next has its turn at once.
+                self.pool.freed |= !self.pressed.is_empty();
+            } else {
+                self.pressed.push_back(id);
             }
         }
+        self.pool.waiting = self.pressed.len();
     }
 
     /// Whether `poll` has something to do at once.
@@ -363,7 +395,8 @@ impl Stack {
         if self.eager() {
             return Some(Duration::from_nanos(self.now));
         }
-        self.wheel.next().map(|at| Duration::from_nanos(at.max(self.now)))
+        let next = self.wheel.next().into_iter().chain(self.fragments.next()).min();
+        next.map(|at| Duration::from_nanos(at.max(self.now)))
     }
 
     /// The next event.
@@ -389,4 +422,12 @@ impl Stack {
         // The stream is gone; nobody wants to hear of it.
         self.poll_event()
     }
+}
+
+/// Neither end is a group, a broadcast, or nobody.
+fn single(source: IpAddr, destination: IpAddr) -> bool {
+    let several = |address: IpAddr| {
+        address.is_multicast() || matches!(address, IpAddr::V4(address) if address.is_broadcast())
+    };
+    !source.is_unspecified() && !several(source) && !several(destination)
 }

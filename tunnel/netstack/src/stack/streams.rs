@@ -3,14 +3,14 @@
 use super::*;
 
 impl Stack {
-    /// Connects from an address of the stack and a port of its choice (RFC 6056 §3.3.1).
+    /// Connects from an address of the stack and a port of its choice (RFC 6056 §3.3.4).
     ///
     /// # Errors
     /// No local address of that family, no free port, or too many streams.
     pub fn connect(&mut self, now: Duration, remote: SocketAddr) -> Result<StreamId, ConnectError> {
         let local = self.source(remote).ok_or(ConnectError::NoAddress)?;
         for _ in 0..256 {
-            let port = 32_768 + self.rng.below(28_232) as u16;
+            let port = self.ports.next(local, remote);
             match self.connect_from(now, SocketAddr::new(local, port), remote) {
                 Err(ConnectError::InUse) => {}
                 result => return result,
@@ -122,9 +122,14 @@ impl Stack {
             };
         }
         let taken = conn.rcv.consume(&mut self.pool, take);
-        if taken > 0 && !conn.over() && !conn.rcv.finished() && conn.rcv.worth_telling(&self.pool) {
-            conn.rcv.due = true;
-            make_ready(slot, &mut self.ready, id.index);
+        if taken > 0 && !conn.over() && !conn.rcv.finished() {
+            if conn.rcv.worth_telling(&self.pool) {
+                conn.rcv.due = true;
+                make_ready(slot, &mut self.ready, id.index);
+            } else {
+                conn.rcv.press(&self.pool);
+                note_pressed(slot, &mut self.pressed, &mut self.pool, id);
+            }
         }
         Ok(taken)
     }
@@ -133,6 +138,12 @@ impl Stack {
     #[must_use]
     pub fn readable(&self, id: StreamId) -> usize {
         self.conn(id).map_or(0, |conn| conn.rcv.readable())
+    }
+
+    /// Sends small segments at once, or holds them back while others are unacknowledged (RFC 9293 §3.7.4); as `TCP_NODELAY` does.
+    pub fn set_nodelay(&mut self, now: Duration, id: StreamId, nodelay: bool) {
+        self.clock(now);
+        self.call(id, |conn, _| conn.snd.nagle = !nodelay);
     }
 
     /// Ends this direction after the queued data; the other stays open.

@@ -311,7 +311,7 @@ impl Conn {
         self.peer_mss = u64::from(options.mss.unwrap_or(default)).max(MIN_MSS);
         match options.scale {
             Some(scale) => self.snd.scale = scale,
-            None => self.rcv.scale = 0,
+            None => self.rcv.unscaled(),
         }
         self.snd.sack = options.sack_permitted;
         self.rcv.reports = options.sack_permitted;
@@ -344,9 +344,13 @@ impl Conn {
     }
 
     /// Unreachable: hard only while connecting (RFC 5927 §5.2).
-    pub(crate) fn unreachable(&mut self, ctx: &mut Context<'_>, refused: bool) {
+    pub(crate) fn unreachable(&mut self, ctx: &mut Context<'_>, why: Unreachable) {
         if self.state == State::SynSent {
-            let reason = if refused { CloseReason::Refused } else { CloseReason::Unreachable };
+            let reason = match why {
+                Unreachable::Port => CloseReason::Refused,
+                Unreachable::Prohibited => CloseReason::Prohibited,
+                Unreachable::Network | Unreachable::Host => CloseReason::Unreachable,
+            };
             self.close(ctx, State::Closed, reason);
         }
     }
@@ -355,6 +359,8 @@ impl Conn {
         self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
         self.snd.established(ctx.now);
         self.syn_due = false;
+        // A window that the SYN could not offer may have room meanwhile.
+        ctx.pool.freed |= self.rcv.pressed();
         self.news.connected = true;
     }
 
@@ -371,6 +377,7 @@ impl Conn {
         self.rcv.delayed_at = None;
         self.syn_due = false;
         self.linger_at = None;
+        self.rcv.abandon(ctx.pool);
         if self.detached || reason != CloseReason::Finished {
             self.rcv.clear(ctx.pool);
         }
@@ -407,7 +414,7 @@ impl Conn {
         );
     }
 
-    pub(super) fn window(&mut self, ctx: &Context<'_>) -> u16 {
+    pub(super) fn window(&mut self, ctx: &mut Context<'_>) -> u16 {
         self.rcv.announce(ctx.now, ctx.pool)
     }
 }

@@ -118,7 +118,7 @@ impl Conn {
         self.rcv.acknowledged();
     }
 
-    pub(super) fn head(&mut self, ctx: &Context<'_>, seq: u64, flags: u8) -> Tcp<'static> {
+    pub(super) fn head(&mut self, ctx: &mut Context<'_>, seq: u64, flags: u8) -> Tcp<'static> {
         Tcp {
             source_port: self.local.port(),
             destination_port: self.remote.port(),

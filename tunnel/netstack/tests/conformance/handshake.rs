@@ -10,7 +10,7 @@ use crate::segment::{ack, data, rst, syn, syn_ack};
 fn an_active_open_offers_its_options() {
     let mut lab = Lab::new(config(), Peer::default());
     lab.connect();
-    let seen = lab.expect(syn().window(65_535).scale(10));
+    let seen = lab.expect(syn().window(16_383).scale(9));
     assert_eq!((seen.mss, seen.sack_permitted), (Some(1_380), Some(true)));
     assert!(seen.timestamps.is_some());
     lab.wait(ms(20));

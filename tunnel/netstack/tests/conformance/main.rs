@@ -5,10 +5,12 @@
 //! Both sides use a maximum segment of 1,000 bytes. `docs/tcp.md` has the requirements that the scripts stand for.
 
 mod closing;
+mod fragments;
 mod handshake;
 mod lab;
 mod recovery;
 mod segment;
+mod sending;
 mod table;
 mod timers;
 mod window;

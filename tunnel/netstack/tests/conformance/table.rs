@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 const TABLE: &str = include_str!("../../../../docs/tcp.md");
-const SCRIPTS: [(&str, &str); 5] = [
+const SCRIPTS: [(&str, &str); 7] = [
     ("closing", include_str!("closing.rs")),
+    ("fragments", include_str!("fragments.rs")),
     ("handshake", include_str!("handshake.rs")),
     ("recovery", include_str!("recovery.rs")),
+    ("sending", include_str!("sending.rs")),
     ("timers", include_str!("timers.rs")),
     ("window", include_str!("window.rs")),
 ];

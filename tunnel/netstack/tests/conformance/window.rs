@@ -1,7 +1,9 @@
 //! What the stack promises to receive: RFC 9293 §3.8.6, RFC 7323 §2.3 and §2.4.
 
+use warren_netstack::StreamId;
+
 use crate::lab::{Lab, Peer, config, ms, secs};
-use crate::segment::{Segment, ack, data};
+use crate::segment::{Segment, ack, data, syn};
 
 /// A peer that fills every window and an application that does not read.
 struct Filler {
@@ -84,58 +86,113 @@ fn a_stalled_reader_closes_the_window_without_a_loss() {
     assert!(update.window.is_some_and(|window| window > 100_000), "{update}");
 }
 
-/// RFC 9293 §3.8.6: streams together were promised more than there is. Who gets nothing hears of a zero window, and of room.
-#[test]
-fn streams_that_share_too_little_hear_of_a_zero_window() {
+/// Peers of as many connections, each with its stream, on a stack with this much memory.
+fn crowd(budget: usize, count: u16) -> (Lab, Vec<(Filler, Option<StreamId>)>) {
     let mut config = config();
-    config.budget_bytes = 256 << 10;
+    config.budget_bytes = budget;
     let mut lab = Lab::new(config, Peer { scale: Some(0), ..Peer::default() });
     let mut peers = Vec::new();
-    let mut ids = Vec::new();
-    for port in 40_000..40_040 {
+    for port in 40_000..40_000 + count {
         lab.port = port;
-        lab.open();
-        ids.push(lab.id);
-        lab.drain();
-        peers.push(Filler::new(port));
+        lab.inject(syn());
+        let (_, answer) = lab.drain().pop().expect("an answer to the SYN");
+        lab.wait(ms(20));
+        lab.inject(ack(1));
+        let mut peer = Filler::new(port);
+        peer.hear(&answer);
+        for (_, seen) in lab.drain() {
+            peer.hear(&seen);
+        }
+        peers.push((peer, lab.stack.accept(lab.listener)));
     }
-    for peer in &mut peers {
+    (lab, peers)
+}
+
+/// RFC 9293 §3.8.6: streams together want more than there is. Each may fill what it was promised, to the last byte.
+#[test]
+fn nothing_inside_an_announced_window_is_discarded() {
+    let (mut lab, mut peers) = crowd(256 << 10, 60);
+    for (peer, _) in &mut peers {
+        lab.port = peer.port;
+        peer.fill(&mut lab, u32::MAX / 4);
+        if peer.sent < peer.right {
+            lab.inject(data(peer.sent, (peer.right - peer.sent) as usize));
+            peer.sent = peer.right;
+        }
+    }
+    lab.wait(ms(100));
+    for (peer, _) in &mut peers {
+        lab.port = peer.port;
+        for (_, seen) in lab.drain() {
+            peer.hear(&seen);
+        }
+        assert_eq!(peer.acked, peer.sent, "the peer at {}", peer.port);
+    }
+    assert_eq!(lab.stack.stats().discarded, 0);
+    let memory = lab.stack.memory();
+    assert!(memory.buffers + memory.promised <= 256 << 10, "{memory:?}");
+}
+
+/// RFC 9293 §3.8.6: who comes when the memory is promised to others hears of a zero window, and of room as soon as there is.
+#[test]
+fn streams_that_share_too_little_hear_of_a_zero_window() {
+    let (mut lab, mut peers) = crowd(256 << 10, 60);
+    let closed = peers.iter().filter(|(peer, _)| peer.right == peer.acked).count();
+    assert!(closed > 0, "the scenario asks for more than there is");
+    for (peer, _) in &mut peers {
         lab.port = peer.port;
         peer.fill(&mut lab, u32::MAX / 4);
     }
-    // Each sends again what was discarded, as its timer would.
-    let mut discarded = 0;
-    for (peer, id) in peers.iter_mut().zip(&ids) {
-        lab.port = peer.port;
-        lab.id = *id;
-        if peer.acked < peer.sent {
-            discarded += 1;
-            lab.inject(data(peer.acked, 1_000));
-            let (_, seen) = lab.drain().pop().expect("an answer");
-            peer.hear(&seen);
-            assert!(peer.acked == peer.sent || seen.window == Some(0), "{seen}");
-        }
-    }
-    assert!(discarded > 0, "the scenario promises too much");
     // All applications read at last: each peer hears of room without asking.
-    for (peer, id) in peers.iter_mut().zip(&ids) {
+    for (peer, id) in &peers {
         lab.port = peer.port;
         lab.id = *id;
         while lab.read(65_536) > 0 {}
-        for (_, seen) in lab.drain() {
-            peer.hear(&seen);
-        }
     }
-    for (peer, id) in peers.iter_mut().zip(&ids) {
+    // Those that were first end, which frees what was promised to them.
+    for (_, id) in &peers[..40] {
+        lab.stack.abort(lab.now, id.expect("accepted"));
+    }
+    lab.wait(ms(300));
+    for (peer, _) in &mut peers[40..] {
         lab.port = peer.port;
-        lab.id = *id;
-        lab.wait(ms(300));
         for (_, seen) in lab.drain() {
             peer.hear(&seen);
         }
+        assert!(
+            peer.right >= peer.acked + 1_000,
+            "{} still believes in a window of {}",
+            peer.port,
+            peer.right - peer.acked
+        );
     }
-    let closed = peers.iter().filter(|peer| peer.right < peer.acked + 1_000).count();
-    assert_eq!(closed, 0, "peers that still believe in a zero window");
+}
+
+/// RFC 9293 §3.8.6: a stream that is much faster than others leaves them room, and hears of a smaller window only as it uses its own.
+#[test]
+fn a_fast_stream_leaves_room_for_others() {
+    let (mut lab, mut peers) = crowd(4 << 20, 8);
+    let mut edges = vec![0; peers.len()];
+    for round in 0..600 {
+        for (place, (peer, id)) in peers.iter_mut().enumerate() {
+            lab.port = peer.port;
+            lab.id = *id;
+            // The first is alone for a while, then all want as much as they get.
+            if place == 0 || round >= 100 {
+                peer.fill(&mut lab, u32::MAX / 4);
+            }
+            while lab.read(1 << 20) > 0 {}
+            for (_, seen) in lab.drain() {
+                peer.hear(&seen);
+            }
+            assert!(peer.right >= edges[place], "the edge moved to the left");
+            edges[place] = peer.right;
+        }
+        lab.wait(ms(20));
+    }
+    let windows: Vec<u32> = peers.iter().map(|(peer, _)| peer.right - peer.acked).collect();
+    let (least, most) = (windows.iter().min().expect("eight"), windows.iter().max().expect("eight"));
+    assert!(*least > 100_000 && *most < 3 * least, "{windows:?}");
 }
 
 /// RFC 9293 §3.8.6.1 and §3.10.7.4: a probe of a zero window is answered.
