@@ -217,7 +217,7 @@ impl Stream {
     pub(super) fn ping(&self, now: Duration) {
         let age = nanos(now.saturating_sub(self.opened));
         self.beat.asked.store(age, Ordering::Relaxed);
-        self.control(now, &mut self.sending.lock(), &frame::ping(age));
+        self.control(now, &frame::ping(age));
     }
 
     /// Answers a ping before all that waits, or drops it: while a pong waits, and above a rate.
@@ -225,12 +225,16 @@ impl Stream {
         let mut sending = self.sending.lock();
         if !sending.pong && self.pongs.take(now, 1) {
             sending.pong = true;
-            self.control(now, &mut sending, &frame::pong(number));
+            self.seal_control(now, &mut sending, &frame::pong(number));
         }
     }
 
     /// Sends frames before all that waits.
-    fn control(&self, now: Duration, sending: &mut Sending, frames: &[u8]) {
+    pub(super) fn control(&self, now: Duration, frames: &[u8]) {
+        self.seal_control(now, &mut self.sending.lock(), frames);
+    }
+
+    fn seal_control(&self, now: Duration, sending: &mut Sending, frames: &[u8]) {
         if sending.broken {
             return;
         }
