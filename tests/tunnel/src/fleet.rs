@@ -273,7 +273,11 @@ impl Drop for Asker {
     }
 }
 
-fn ask(proxy: SocketAddr) -> Result<()> {
+/// Asks the server once through a pod's proxy.
+///
+/// # Errors
+/// There is no answer within 2.5 seconds.
+pub fn ask(proxy: SocketAddr) -> Result<()> {
     let mut stream = TcpStream::connect_timeout(&proxy, Duration::from_secs(1))?;
     stream.set_read_timeout(Some(Duration::from_millis(2500)))?;
     stream.write_all(

@@ -1,10 +1,22 @@
-//! Every parser of outside bytes, on random and mutated inputs from a seed. `tests/fuzz` does the same for hours.
+//! Every parser of outside bytes, on random and mutated inputs from a seed. `tests/fuzz` does the same for hours. And strangers
+//! at the TLS port of a gateway, beside a pod that uses it: what the pod notices, and what the gateway spends.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use warren_transport::tls::{Target, Trust, exchange};
+use warren_tunnel_tests::fabric::{Gateway, Member, TLS_PORT};
+use warren_tunnel_tests::fleet::{Fleet, ask, proxy};
 use warren_tunnel_tests::fuzz::{TARGETS, signed_token};
+use warren_tunnel_tests::wait_for;
+use warren_wire::Token;
+use warren_wire::stream::{frame, http};
 
 /// How long each parser is tried, at most.
 const TIME: Duration = Duration::from_millis(1500);
@@ -155,4 +167,127 @@ fn hostile_bytes_break_no_parser() {
         assert!(count >= 10, "{name}: only {count} inputs in {TIME:?}");
         eprintln!("{name}: {count} random and {count} mutated inputs");
     }
+}
+
+/// The gateway as a pod reaches it, and as the attacker does, who has another address.
+const OF_POD: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 10);
+const OF_ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 10);
+/// How long an attack lasts.
+const ATTACK: Duration = Duration::from_secs(8);
+/// What an attack may cost the gateway.
+const MEMORY: u64 = 24 << 20;
+
+/// A gateway and a pod that uses it over TLS.
+struct Honest {
+    fleet: Fleet,
+    gateway: Gateway,
+    trust: Trust,
+    _pod: Member,
+}
+
+/// What was attempted, and what of it failed.
+#[derive(Debug, Default)]
+struct Count {
+    all: u32,
+    failed: u32,
+}
+
+impl Honest {
+    fn new() -> Honest {
+        let fleet = Fleet::new(1).unwrap();
+        let gateway = fleet.gateway(0).unwrap();
+        let token = fleet.fabric.token("gpu", &[]).unwrap();
+        let pins = Token::parse(&token).unwrap().peek().unwrap().gateways.as_slice()[0].pins.clone();
+        let at = proxy(1).to_string();
+        let arguments = ["--http-proxy", &at, "--socks5", "off", "--interface", "pod1", "--carrier", "tls"];
+        let pod = fleet.fabric.pod(&fleet.pods, &token, &arguments).unwrap();
+        let asked =
+            fleet.pods.inside(|| wait_for(Duration::from_secs(20), "answer", || Ok(ask(proxy(1)).ok())));
+        asked.unwrap();
+        Honest { fleet, gateway, trust: Trust::Pins(pins), _pod: pod }
+    }
+
+    fn target(&self, host: Ipv4Addr) -> Target {
+        let trust = self.trust.clone();
+        Target { host: host.to_string(), port: TLS_PORT, server_name: None, trust, proxy: None, fwmark: None }
+    }
+
+    /// Repeats something on the pod's host until `stop`.
+    fn repeat(
+        &self,
+        stop: &Arc<AtomicBool>,
+        once: impl Fn() -> anyhow::Result<()> + Send + 'static,
+    ) -> JoinHandle<anyhow::Result<Count>> {
+        let stop = Arc::clone(stop);
+        let work = move || {
+            let mut count = Count::default();
+            while !stop.load(Ordering::Relaxed) {
+                count.all += 1;
+                count.failed += u32::from(once().is_err());
+                thread::sleep(Duration::from_millis(30));
+            }
+            Ok(count)
+        };
+        self.fleet.pods.thread(work).unwrap()
+    }
+
+    /// What the pod and another client notice while attackers are at work, and what the gateway spends.
+    fn during(&self, attackers: Vec<JoinHandle<anyhow::Result<u32>>>) {
+        let memory = self.gateway.daemon.memory().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let requests = self.repeat(&stop, || ask(proxy(1)));
+        let target = self.target(OF_POD);
+        let client = self.repeat(&stop, move || Ok(drop(exchange(&target, Duration::from_secs(3))?)));
+        let attacks: u32 = attackers.into_iter().map(|thread| thread.join().unwrap().unwrap()).sum();
+        stop.store(true, Ordering::Relaxed);
+        let (requests, client) = (requests.join().unwrap().unwrap(), client.join().unwrap().unwrap());
+        let spent = self.gateway.daemon.peak_memory().unwrap().saturating_sub(memory);
+        println!("{attacks} attacks: pod {requests:?}, other client {client:?}, {spent} bytes of memory");
+        println!("{}", self.gateway.status().unwrap()["interface"]["tls"]);
+        assert!(attacks > 0);
+        for count in [&requests, &client] {
+            assert!(count.all >= 50, "{count:?}");
+            assert!(count.failed * 100 <= count.all, "{count:?}");
+        }
+        assert!(spent < MEMORY, "{spent} bytes");
+    }
+}
+
+/// One connection at a time: pings and frames of no known type, while nothing is read.
+#[test]
+fn a_stranger_that_pings_and_does_not_read_harms_no_pod() {
+    let honest = Honest::new();
+    let target = honest.target(OF_ATTACKER);
+    let attack = move || {
+        let (begun, mut connections) = (Instant::now(), 0);
+        let frames = [frame::ping(7).repeat(1400), [0, 3, 0x90, 1, 2].repeat(3000)].concat();
+        while begun.elapsed() < ATTACK {
+            let Ok(mut tls) = exchange(&target, Duration::from_secs(2)) else { continue };
+            if tls.write_all(http::tunnel_request("g").as_bytes()).is_err() {
+                continue;
+            }
+            connections += 1;
+            while begun.elapsed() < ATTACK && tls.write_all(&frames).is_ok() {}
+        }
+        Ok(connections)
+    };
+    honest.during(vec![honest.fleet.server.thread(attack).unwrap()]);
+}
+
+/// As many connections per second as one address can open, up to 4,000.
+#[test]
+fn a_flood_of_connections_from_one_address_harms_no_other() {
+    let honest = Honest::new();
+    let flood = || {
+        let (begun, mut connections) = (Instant::now(), 0_u32);
+        let to = SocketAddr::from((OF_ATTACKER, TLS_PORT));
+        while begun.elapsed() < ATTACK {
+            connections += u32::from(TcpStream::connect_timeout(&to, Duration::from_millis(200)).is_ok());
+            let due = Duration::from_millis(connections.into());
+            thread::sleep(due.saturating_sub(begun.elapsed()));
+        }
+        Ok(connections)
+    };
+    let attackers = (0..4).map(|_| honest.fleet.server.thread(flood).unwrap()).collect();
+    honest.during(attackers);
 }

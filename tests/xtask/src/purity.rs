@@ -14,6 +14,7 @@ const PURE: &[&str] = &[
     "warren-planfile",
     "warren-diagram",
     "warren-check",
+    "warren-budget",
     "warren-wire",
     "warren-proto",
     "warren-lease",

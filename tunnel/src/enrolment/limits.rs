@@ -1,35 +1,32 @@
 //! Rate limits of requests: in total, and per source.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use warren_lease::policy::RateLimit;
+use warren_budget::{Buckets, Rate, RateLimit, Source};
 use warren_wire::gateway::Limits;
 
-/// Sources that are remembered. When there are more, those that have been quiet are forgotten.
+/// Sources that are remembered; see [`Buckets`] for what happens when there are more.
 const SOURCES: usize = 65_536;
-
-/// After a minute a source may make all the requests that it may make again.
-const MINUTE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct RequestLimits {
     start: Instant,
-    buckets: Mutex<Buckets>,
+    buckets: Mutex<TotalAndSources>,
 }
 
 #[derive(Debug)]
-struct Buckets {
+struct TotalAndSources {
     limits: Limits,
     all: RateLimit,
-    sources: BTreeMap<IpAddr, (Duration, RateLimit)>,
+    sources: Buckets<Source>,
 }
 
 impl RequestLimits {
     pub(super) fn new(limits: &Limits) -> Self {
-        let buckets = Buckets { limits: *limits, all: of_all(limits), sources: BTreeMap::new() };
+        let sources = Buckets::new(of_source(limits), SOURCES);
+        let buckets = TotalAndSources { limits: *limits, all: of_all(limits), sources };
         Self { start: Instant::now(), buckets: Mutex::new(buckets) }
     }
 
@@ -41,9 +38,7 @@ impl RequestLimits {
         }
         buckets.limits = *limits;
         buckets.all = of_all(limits).filled_as(&buckets.all);
-        for (_, limit) in buckets.sources.values_mut() {
-            *limit = of_source(limits).filled_as(limit);
-        }
+        buckets.sources.set_rate(of_source(limits));
     }
 
     /// Admits a request from there. One that is not admitted takes nothing from the others.
@@ -52,23 +47,12 @@ impl RequestLimits {
     /// How long until one would be admitted.
     pub(super) fn admit(&self, from: IpAddr) -> Result<(), Duration> {
         let now = self.start.elapsed();
-        let source = source(from);
+        let source = Source::from(from);
         let mut buckets = self.buckets.lock();
-        let Buckets { limits, all, sources } = &mut *buckets;
-        if sources.len() >= SOURCES && !sources.contains_key(&source) {
-            sources.retain(|_, (last, _)| now.saturating_sub(*last) < MINUTE);
-            if sources.len() >= SOURCES {
-                return Err(MINUTE);
-            }
-        }
-        let (last, limit) = sources.entry(source).or_insert_with(|| (now, of_source(limits)));
-        *last = now;
-        if !limit.take(now, 1000) {
-            return Err(limit.time_until(now, 1000));
-        }
-        if !all.take(now, 1) {
-            limit.put_back(1000);
-            return Err(all.time_until(now, 1));
+        buckets.sources.take(now, source, 1000)?;
+        if !buckets.all.take(now, 1) {
+            buckets.sources.put_back(source, 1000);
+            return Err(buckets.all.time_until(now, 1));
         }
         Ok(())
     }
@@ -80,17 +64,9 @@ fn of_all(limits: &Limits) -> RateLimit {
 }
 
 /// Counts milli-requests, so that a rate below one per second is possible.
-fn of_source(limits: &Limits) -> RateLimit {
+fn of_source(limits: &Limits) -> Rate {
     let per_minute = u64::from(limits.requests_per_minute_and_source);
-    RateLimit::new(per_minute * 1000 / 60, per_minute * 1000)
-}
-
-/// A host with one IPv6 address usually has its /64.
-fn source(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),
-        v4 => v4,
-    }
+    Rate { per_second: per_minute * 1000 / 60, burst: per_minute * 1000 }
 }
 
 #[cfg(test)]
@@ -111,13 +87,25 @@ mod tests {
     }
 
     #[test]
+    fn many_sources_make_nobody_wait() {
+        let limits = RequestLimits::new(&Limits { requests_per_second: u32::MAX, ..Limits::default() });
+        for number in 0..70_000_u128 {
+            let from = std::net::Ipv6Addr::from((0x2001_0db8 << 96) | (number << 64));
+            assert_eq!(limits.admit(from.into()), Ok(()), "{number}");
+        }
+    }
+
+    #[test]
     fn what_is_refused_to_all_is_not_counted_against_one() {
         let limits =
             Limits { requests_per_second: 1, requests_per_minute_and_source: 5, ..Limits::default() };
         let limits = RequestLimits::new(&limits);
-        let from = "192.0.2.1".parse().unwrap();
+        let from: IpAddr = "192.0.2.1".parse().unwrap();
         let admitted = (0..100).filter(|_| limits.admit(from).is_ok()).count();
         assert!((1..5).contains(&admitted), "{admitted}");
-        assert!(limits.buckets.lock().sources[&from].1.take(limits.start.elapsed(), 1000));
+        assert_eq!(
+            limits.buckets.lock().sources.take(limits.start.elapsed(), Source::from(from), 1000),
+            Ok(())
+        );
     }
 }

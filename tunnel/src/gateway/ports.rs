@@ -41,6 +41,8 @@ pub(super) fn listen_limits(limits: &Limits) -> ListenLimits {
         handshakes: connections,
         handshakes_of_one: connections.div_ceil(8).max(64),
         rate: limits.requests_per_second,
+        rate_of_one: limits.connections_per_second_and_source,
+        tunnels_of_one: limits.tunnels_per_source as usize,
         requests: connections,
         request_timeout: limits.request_timeout.get(),
     }

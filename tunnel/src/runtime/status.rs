@@ -163,6 +163,9 @@ pub struct TlsListen {
     pub failed: u64,
     /// Connections that became tunnels.
     pub tunnels: u64,
+    /// Connections that were refused, or ended before a known peer used them, by reason.
+    #[serde(default)]
+    pub refused: BTreeMap<String, u64>,
 }
 
 /// The carrier of a peer that has both UDP and TLS.
@@ -354,6 +357,7 @@ pub(crate) mod tests {
                 limited: 1,
                 failed: 2,
                 tunnels: 6,
+                refused: [("source_rate".to_owned(), 1)].into(),
             }),
             services: Some(Services {
                 streams: [("http", 2, 9), ("socks", 1, 4), ("udp_forward", 0, 0)]

@@ -6,7 +6,6 @@
 
 mod audit;
 mod matcher;
-mod rate;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +18,7 @@ use warren_wire::gateway::{Group, Protocol};
 use matcher::Matcher;
 
 pub use audit::{Audit, AuditRecord, FlowKey};
-pub use rate::RateLimit;
+pub use warren_budget::RateLimit;
 
 /// The compiled allow lists of all groups, shared by all forwarders; a reload creates a new one.
 #[derive(Debug, Clone, Default)]

@@ -79,6 +79,7 @@ impl TlsPort {
             limited: stats.limited,
             failed: stats.failed,
             tunnels: stats.tunnels,
+            refused: stats.refused.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
         }
     }
 }

@@ -127,6 +127,14 @@ pub fn render(status: &Status, rate: Option<Rate>) -> String {
         for (outcome, n) in [("tunnel", tls.tunnels), ("failed", tls.failed), ("limited", tls.limited)] {
             text.line("tls_accepted_total", &[name[0], ("outcome", outcome)], n);
         }
+        text.head(
+            "tls_refused_total",
+            "counter",
+            "TLS connections refused, or ended before a known peer used them, by reason.",
+        );
+        for (reason, n) in &tls.refused {
+            text.line("tls_refused_total", &[name[0], ("reason", reason)], n);
+        }
     }
     if let Some(served) = &status.services {
         services(&mut text, interface, served);

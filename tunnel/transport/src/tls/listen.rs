@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -20,9 +20,11 @@ use rustix::net::{
     sockopt,
 };
 use rustls::{ServerConfig, ServerConnection};
+use warren_budget::{Admission, Refused, Slot, Slots, Source};
 use warren_wire::stream::http::{Head, HttpError, response, tunnel_response};
 
-use super::limits::{Bucket, HANDSHAKE_BYTES, ListenLimits};
+use super::limits::{HANDSHAKE_BYTES, ListenLimits, SOURCES};
+use super::refusals::Refusal;
 use super::session::{Session, State};
 use super::stream::Left;
 use super::streams::{Opened, Role, Streams};
@@ -93,7 +95,7 @@ impl Drop for Answering {
 }
 
 /// Counters since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListenStats {
     /// Connections accepted.
     pub accepted: u64,
@@ -103,6 +105,8 @@ pub struct ListenStats {
     pub failed: u64,
     /// Of them those that became tunnels.
     pub tunnels: u64,
+    /// Connections that were refused, or ended before a known peer used them, by reason.
+    pub refused: Vec<(&'static str, u64)>,
 }
 
 #[derive(Default)]
@@ -156,6 +160,7 @@ impl Listener {
             limits: Mutex::new(limits),
             counters: Counters::default(),
         });
+        shared.streams.set_limits(&limits);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &socket, epoll::EventData::new_u64(ACCEPT), epoll::EventFlags::IN)?;
         epoll::add(&epoll, &shared.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
@@ -167,7 +172,8 @@ impl Listener {
             pending: HashMap::new(),
             order: VecDeque::new(),
             next: FIRST,
-            bucket: Bucket::default(),
+            admission: Admission::new(limits.rates(), SOURCES),
+            handshakes: Slots::new(limits.handshakes_of_one, usize::MAX),
         };
         let thread = std::thread::Builder::new().name("tls-accept".into()).spawn(move || porter.run())?;
         Ok(Self { shared, address, thread: Some(thread) })
@@ -182,6 +188,7 @@ impl Listener {
     /// Changes the limits. Existing connections keep their timeouts.
     pub fn set_limits(&self, limits: ListenLimits) {
         *self.shared.limits.lock() = limits;
+        self.shared.streams.set_limits(&limits);
     }
 
     /// Counters since the start.
@@ -194,6 +201,7 @@ impl Listener {
             limited: get(&counters.limited),
             failed: get(&counters.failed),
             tunnels: get(&counters.tunnels),
+            refused: self.shared.streams.refusals.read(),
         }
     }
 }
@@ -237,6 +245,7 @@ fn listen(address: SocketAddr) -> io::Result<OwnedFd> {
 
 /// A connection of which it is not known yet what it wants.
 struct Pending {
+    _slot: Slot<Source>,
     socket: OwnedFd,
     remote: SocketAddr,
     session: Session,
@@ -271,7 +280,9 @@ struct Porter {
     /// The numbers, oldest first; some may be gone.
     order: VecDeque<u64>,
     next: u64,
-    bucket: Bucket,
+    admission: Admission<Source>,
+    /// What is in `pending`, by source.
+    handshakes: Slots<Source>,
 }
 
 impl Porter {
@@ -316,33 +327,40 @@ impl Porter {
                 Err(_) => continue,
             };
             self.shared.counters.accepted.fetch_add(1, Ordering::Relaxed);
-            if !self.admit(now, socket) {
+            if let Err(refusal) = self.admit(now, socket) {
                 self.shared.counters.limited.fetch_add(1, Ordering::Relaxed);
+                if let Some(refusal) = refusal {
+                    self.shared.streams.refusals.count(refusal);
+                }
             }
         }
     }
 
-    /// Begins a handshake; false: there are too many.
-    fn admit(&mut self, now: Duration, socket: OwnedFd) -> bool {
-        let Some(remote) =
-            getpeername(&socket).ok().flatten().and_then(|name| SocketAddr::try_from(name).ok())
-        else {
-            return false;
-        };
-        let of_one = |ip: IpAddr| self.pending.values().filter(|pending| pending.remote.ip() == ip).count();
+    /// Begins a handshake.
+    ///
+    /// # Errors
+    /// There are too many, or `None`: the connection has ended, or the kernel has no room for it.
+    fn admit(&mut self, now: Duration, socket: OwnedFd) -> Result<(), Option<Refusal>> {
+        let name = getpeername(&socket).ok().flatten();
+        let remote = name.and_then(|name| SocketAddr::try_from(name).ok()).ok_or(None)?;
+        let source = Source::from(remote.ip());
         let limits = self.shared.limits();
-        if of_one(remote.ip()) >= limits.handshakes_of_one || !self.bucket.admits(now, limits.rate) {
-            return false;
-        }
+        self.handshakes.set_limits(limits.handshakes_of_one, usize::MAX);
+        self.admission.set_rates(limits.rates());
+        let slot = self.handshakes.take(source).map_err(|_| Some(Refusal::SourceHandshakes))?;
+        self.admission.admit(now, source).map_err(|refused| match refused {
+            Refused::Each => Some(Refusal::SourceRate),
+            Refused::Total => Some(Refusal::TotalRate),
+        })?;
         while self.pending.len() >= limits.handshakes && self.evict() {}
-        let Ok(connection) = ServerConnection::new(Arc::clone(&self.shared.tls)) else { return false };
+        let connection = ServerConnection::new(Arc::clone(&self.shared.tls)).map_err(|_| None)?;
         let number = self.next;
         self.next += 1;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
-        if epoll::add(&self.epoll, socket.as_fd(), epoll::EventData::new_u64(number), flags).is_err() {
-            return false;
-        }
+        epoll::add(&self.epoll, socket.as_fd(), epoll::EventData::new_u64(number), flags)
+            .map_err(|_| None)?;
         let pending = Pending {
+            _slot: slot,
             socket,
             remote,
             session: Session::new(connection),
@@ -354,7 +372,7 @@ impl Porter {
         };
         self.pending.insert(number, pending);
         self.order.push_back(number);
-        true
+        Ok(())
     }
 
     /// Ends the oldest handshake; false: there is none.

@@ -14,8 +14,9 @@
 //! * Both directions of a connection share the TLS state under a lock that is held per record, not per call.
 //! * A ping is sent when sent data gets no response for a second, or when the connection is silent. Without an answer to
 //!   it within a few seconds, the connection ends.
-//! * A connection is unproven until an authentic WireGuard message arrives on it. Until then its time and bytes are
-//!   limited.
+//! * A connection is a stranger's until an authentic WireGuard message arrives on it. Until then its time, its turns on the
+//!   receiving thread, and every byte and frame on it are limited, and so is the number of such connections of a source.
+//! * Of the pings in a turn only the last is answered, none while a pong waits for the socket, and few per second.
 
 mod dial;
 mod exchange;
@@ -25,12 +26,14 @@ mod listen;
 mod proxy;
 mod queue;
 mod receive;
+mod refusals;
 mod session;
 mod stream;
 mod streams;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod turns;
 
 pub use dial::{DialError, Target, dial};
 pub use exchange::{Exchange, exchange};

@@ -1,6 +1,5 @@
 //! The thread that receives from all connections, sends what waited, and keeps them alive.
 
-use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -15,13 +14,15 @@ use rustix::net::{RecvFlags, recv};
 use warren_proto::plane::{Endpoint, StreamId};
 use warren_wire::stream::frame::{self, Frame};
 
-use super::limits::UNPROVEN;
+use super::limits::{STRANGER_BYTES, STRANGER_FRAMES, STRANGER_TIME, STRANGER_TURN};
+use super::refusals::Refusal;
 use super::session::State;
 use super::stream::{Stream, nanos};
-use super::streams::{Role, Streams};
+use super::streams::Streams;
+use super::turns::Turns;
 use crate::udp::Wake;
 
-/// Encrypted bytes of one call: what a batch of the data path is made of.
+/// Encrypted bytes of a peer's turn: what a batch of the data path is made of.
 const BUFFER: usize = 256 << 10;
 /// Data of the event that is no connection's.
 const STOP: u64 = 0;
@@ -33,6 +34,9 @@ const ANXIOUS: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(15);
 /// A connection ends when nothing comes for so long after a ping.
 const DEAD: Duration = Duration::from_secs(4);
+/// The end of a connection that carries something else, or too much before a known peer used it.
+const FOREIGN: &str = "the data does not belong to a tunnel";
+const UNREAD: &str = "the other end does not read";
 
 /// A datagram in the receiver's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +59,7 @@ pub struct Receiver {
     streams: Arc<Streams>,
     stop: OwnedFd,
     /// Connections that may have more.
-    ready: VecDeque<u64>,
+    turns: Turns,
     cipher: Vec<u8>,
     plain: Vec<u8>,
     out: Vec<u8>,
@@ -72,11 +76,15 @@ impl Receiver {
         let stop = stop.try_clone_to_owned()?;
         epoll::add(&streams.epoll, &stop, epoll::EventData::new_u64(STOP), epoll::EventFlags::IN)?;
         // A receiver before this one may have left some half way.
-        let ready = streams.all().iter().map(|stream| stream.id().number()).collect();
+        let mut turns = Turns::default();
+        for stream in streams.all() {
+            stream.queued.store(true, Ordering::Relaxed);
+            turns.push(stream.id().number(), stream.is_stranger());
+        }
         Ok(Self {
             streams,
             stop,
-            ready,
+            turns,
             cipher: vec![0; BUFFER],
             plain: Vec::with_capacity(BUFFER),
             out: Vec::new(),
@@ -94,7 +102,8 @@ impl Receiver {
             if self.read_ready() {
                 return Ok(Wake::Datagrams);
             }
-            if self.wait(self.due())? == Woken::Stop {
+            let timeout = if self.turns.is_empty() { self.due() } else { Some(Duration::ZERO) };
+            if self.wait(timeout)? == Woken::Stop {
                 return Ok(Wake::Stop);
             }
         }
@@ -109,7 +118,7 @@ impl Receiver {
             if self.read_ready() {
                 return Ok(true);
             }
-            if self.wait(Some(Duration::ZERO))? != Woken::Ready {
+            if self.wait(Some(Duration::ZERO))? != Woken::Ready && self.turns.is_empty() {
                 return Ok(false);
             }
         }
@@ -127,7 +136,7 @@ impl Receiver {
         &self.streams.epoll
     }
 
-    /// Reads what is known to be there; true: there are datagrams.
+    /// Reads what is known to be there, for the rest of a round; true: there are datagrams.
     fn read_ready(&mut self) -> bool {
         self.found.clear();
         let now = self.streams.now();
@@ -135,8 +144,9 @@ impl Receiver {
             self.tick = now + TICK;
             self.keep_alive(now);
         }
-        while let Some(number) = self.ready.pop_front() {
+        while let Some(number) = self.turns.next() {
             if let Some(stream) = self.streams.get(StreamId::new(number)) {
+                stream.queued.store(false, Ordering::Relaxed);
                 self.take(now, &stream);
                 if !self.found.is_empty() {
                     return true;
@@ -167,22 +177,34 @@ impl Receiver {
             if number == STOP {
                 return Ok(Woken::Stop);
             }
-            if flags.contains(epoll::EventFlags::OUT)
-                && let Some(stream) = self.streams.get(StreamId::new(number))
-            {
+            let Some(stream) = self.streams.get(StreamId::new(number)) else { continue };
+            if flags.contains(epoll::EventFlags::OUT) {
                 stream.writable(now);
             }
-            self.ready.push_back(number);
+            self.queue(&stream);
         }
+        self.turns.begin();
         Ok(woken)
     }
 
-    /// Reads a connection once.
+    /// Gives a connection a turn in the next round, and only one.
+    fn queue(&mut self, stream: &Stream) {
+        if !stream.queued.swap(true, Ordering::Relaxed) {
+            self.turns.push(stream.id().number(), stream.is_stranger());
+        }
+    }
+
+    /// A connection's turn: reads it once.
     fn take(&mut self, now: Duration, stream: &Arc<Stream>) {
+        let is_stranger = stream.is_stranger();
+        let turn = if is_stranger { STRANGER_TURN } else { BUFFER };
         let mut left = stream.left.lock();
         self.plain.clear();
         self.plain.append(&mut left.plain);
-        let received = match recv(&stream.socket, &mut *self.cipher, RecvFlags::DONTWAIT) {
+        if stream.unread.load(Ordering::Relaxed) {
+            return self.refuse(stream, Refusal::Unread, UNREAD);
+        }
+        let received = match recv(&stream.socket, &mut self.cipher[..turn], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return self.streams.ended(stream, "the other end closed it"),
             Ok((received, _)) => received,
             Err(Errno::AGAIN | Errno::INTR) => 0,
@@ -192,8 +214,11 @@ impl Receiver {
             stream.beat.heard.store(nanos(now), Ordering::Relaxed);
             stream.beat.unanswered.store(0, Ordering::Relaxed);
         }
-        if received == BUFFER {
-            self.ready.push_back(stream.id().number());
+        if received == turn {
+            self.queue(stream);
+        }
+        if is_stranger && stream.count_stranger(received, 0).0 > STRANGER_BYTES {
+            return self.refuse(stream, Refusal::StrangerBytes, FOREIGN);
         }
         let mut rest = &self.cipher[..received];
         while !rest.is_empty() {
@@ -212,32 +237,43 @@ impl Receiver {
         }
         match self.frames(now, stream) {
             Ok(end) => left.plain.extend_from_slice(&self.plain[end..]),
-            Err(()) => self.streams.ended(stream, "the data does not belong to a tunnel"),
+            Err(()) => self.refuse(stream, Refusal::StrangerBytes, FOREIGN),
         }
     }
 
-    /// Finds the datagrams, answers pings; returns where the first frame begins that is not whole.
+    /// Finds the datagrams, answers the last ping; returns where the first frame begins that is not whole.
     fn frames(&mut self, now: Duration, stream: &Stream) -> Result<usize, ()> {
         let from = Endpoint::stream(stream.remote(), stream.id());
-        let (mut at, mut bytes) = (0, 0);
+        let (mut at, mut bytes, mut count, mut ping) = (0, 0, 0, None);
         while let Some((content, end)) = frame::next(&self.plain, at).map_err(|_| self.found.clear())? {
             match content {
                 Frame::Datagram(place) => {
                     bytes += place.len() as u64;
                     self.found.push(Arrival { from, place });
                 }
-                Frame::Ping(number) => stream.control(now, &frame::pong(number)),
-                Frame::Pong(sent) => pong(now, stream, sent),
+                Frame::Ping(number) => ping = Some(number),
+                Frame::Pong(number) => pong(now, stream, number),
                 Frame::Unknown => {}
             }
             at = end;
+            count += 1;
         }
-        let all = stream.count_received(self.found.len() as u64, bytes);
-        if stream.role() == Role::Server && !stream.proven() && all > UNPROVEN.1 {
+        stream.count_received(self.found.len() as u64, bytes);
+        if stream.is_stranger() && stream.count_stranger(0, count).1 > STRANGER_FRAMES {
             self.found.clear();
             return Err(());
         }
+        if let Some(number) = ping {
+            stream.pong(now, number);
+        }
         Ok(at)
+    }
+
+    fn refuse(&self, stream: &Stream, refusal: Refusal, why: &'static str) {
+        if stream.is_stranger() || refusal == Refusal::Unread {
+            self.streams.refusals.count(refusal);
+        }
+        self.streams.ended(stream, why);
     }
 
     /// Pings where it is due, and ends what does not answer.
@@ -249,11 +285,12 @@ impl Receiver {
             };
             let silent = since(&stream.beat.heard).unwrap_or_default();
             let pinged = since(&stream.beat.pinged);
-            if stream.role() == Role::Server
-                && !stream.proven()
-                && now.saturating_sub(stream.opened()) > UNPROVEN.0
-            {
-                self.streams.ended(&stream, "no known peer used it");
+            if stream.is_stranger() && now.saturating_sub(stream.opened()) > STRANGER_TIME {
+                self.refuse(&stream, Refusal::StrangerTime, "no known peer used it");
+                continue;
+            }
+            if stream.is_stalled(now) {
+                self.refuse(&stream, Refusal::Unread, UNREAD);
                 continue;
             }
             if let Some(pinged) = pinged {
@@ -268,11 +305,11 @@ impl Receiver {
             let anxious = since(&stream.beat.unanswered).is_some_and(|time| time >= ANXIOUS);
             if anxious || silent >= IDLE {
                 stream.beat.pinged.store(nanos(now), Ordering::Relaxed);
-                stream.control(now, &frame::ping(nanos(now)));
+                stream.ping(now);
             } else if stream.beat.rtt.load(Ordering::Relaxed) == 0 {
                 // Once early, to know the round trip.
                 stream.beat.rtt.store(1, Ordering::Relaxed);
-                stream.control(now, &frame::ping(nanos(now)));
+                stream.ping(now);
             }
             stream.writable(now);
             stream.shrink();
@@ -280,12 +317,13 @@ impl Receiver {
     }
 }
 
-/// The other end repeats the number, so it is not believed beyond what can be.
-fn pong(now: Duration, stream: &Stream, sent: u64) {
-    let took = nanos(now).saturating_sub(sent);
-    if sent <= nanos(stream.opened()) || took == 0 {
+/// The number is believed once, and only that of the last ping.
+fn pong(now: Duration, stream: &Stream, number: u64) {
+    let asked = stream.beat.asked.swap(0, Ordering::Relaxed);
+    if number != asked || asked == 0 {
         return;
     }
+    let took = nanos(now.saturating_sub(stream.opened())).saturating_sub(asked).max(1);
     let old = stream.beat.rtt.load(Ordering::Relaxed);
     let rtt = if old <= 1 { took } else { old - old / 8 + took / 8 };
     stream.beat.rtt.store(rtt, Ordering::Relaxed);

@@ -8,13 +8,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
+use warren_budget::{RateLimit, Slot, Source};
 use warren_proto::plane::StreamId;
 use warren_wire::stream::frame;
 
 use super::RECORD;
+use super::limits::{CONTROL_BYTES, PONGS, STALLED};
 use super::queue::Queue;
 use super::session::Session;
-use super::streams::Role;
+use super::streams::{Opened, Role};
 
 /// Encrypted bytes that are made before the socket takes any: four records.
 const AHEAD: usize = 4 * RECORD;
@@ -31,8 +33,23 @@ pub struct Stream {
     sending: Mutex<Sending>,
     /// Something waits for the socket.
     backlog: AtomicBool,
+    /// It was ended because the other end does not read.
+    pub(super) unread: AtomicBool,
+    /// It waits for a turn on the receiving thread.
+    pub(super) queued: AtomicBool,
     pub(super) beat: Beat,
     counters: Counters,
+    pongs: RateLimit,
+    holds: Mutex<Holds>,
+}
+
+/// What a connection holds of its source's budget.
+#[derive(Debug, Default)]
+pub(super) struct Holds {
+    /// Until it ends.
+    pub(super) tunnel: Option<Slot<Source>>,
+    /// Until a known peer uses it.
+    pub(super) stranger: Option<Slot<Source>>,
 }
 
 /// What was received and is not whole yet.
@@ -51,6 +68,8 @@ pub(super) struct Beat {
     pub(super) unanswered: AtomicU64,
     /// When the ping was sent that waits for its pong.
     pub(super) pinged: AtomicU64,
+    /// The number of that ping: the age of the connection, which the other end knows anyway.
+    pub(super) asked: AtomicU64,
     /// Smoothed round trip of pings.
     pub(super) rtt: AtomicU64,
 }
@@ -61,6 +80,9 @@ struct Counters {
     received_bytes: AtomicU64,
     sent: AtomicU64,
     sent_bytes: AtomicU64,
+    /// Encrypted bytes and frames before it was proven.
+    stranger_bytes: AtomicU64,
+    stranger_frames: AtomicU64,
     proven: AtomicBool,
 }
 
@@ -72,6 +94,11 @@ struct Sending {
     /// Frames of the next record.
     plain: Vec<u8>,
     queue: Queue,
+    /// Bytes of pings, pongs and TLS itself among `cipher`, and whether one of them is a pong.
+    control: usize,
+    pong: bool,
+    /// Since when the socket has accepted nothing.
+    stalled: Option<Duration>,
     /// Failed: nothing is sent any more.
     broken: bool,
 }
@@ -98,17 +125,13 @@ pub struct StreamStats {
 }
 
 impl Stream {
-    pub(super) fn new(
-        id: StreamId,
-        remote: SocketAddr,
-        role: Role,
-        socket: OwnedFd,
-        session: Session,
-        left: Left,
-        now: Duration,
-    ) -> Self {
+    pub(super) fn new(id: StreamId, opened: Opened, holds: Holds, now: Duration) -> Self {
+        let Opened { socket, remote, session, left, role } = opened;
         let beat = Beat::default();
         beat.heard.store(nanos(now), Ordering::Relaxed);
+        let counters = Counters::default();
+        counters.stranger_bytes.store(left.plain.len() as u64, Ordering::Relaxed);
+        let (pongs, burst) = PONGS;
         Self {
             id,
             remote,
@@ -119,8 +142,12 @@ impl Stream {
             left: Mutex::new(left),
             sending: Mutex::default(),
             backlog: AtomicBool::new(false),
+            unread: AtomicBool::new(false),
+            queued: AtomicBool::new(false),
             beat,
-            counters: Counters::default(),
+            counters,
+            pongs: RateLimit::new(pongs, burst),
+            holds: Mutex::new(holds),
         }
     }
 
@@ -186,12 +213,36 @@ impl Stream {
         }
     }
 
-    /// Sends a ping or pong before all that waits.
-    pub(super) fn control(&self, now: Duration, frame: &[u8]) {
+    /// Sends a ping before all that waits.
+    pub(super) fn ping(&self, now: Duration) {
+        let age = nanos(now.saturating_sub(self.opened));
+        self.beat.asked.store(age, Ordering::Relaxed);
+        self.control(now, &frame::ping(age));
+    }
+
+    /// Answers a ping before all that waits, or drops it: while a pong waits, and above a rate.
+    pub(super) fn pong(&self, now: Duration, number: u64) {
         let mut sending = self.sending.lock();
-        if !sending.broken {
-            sending.plain.extend_from_slice(frame);
-            let _ = self.seal(&mut sending) && self.write(now, &mut sending);
+        if !sending.pong && self.pongs.take(now, 1) {
+            sending.pong = true;
+            self.seal_control(now, &mut sending, &frame::pong(number));
+        }
+    }
+
+    /// Sends frames before all that waits.
+    pub(super) fn control(&self, now: Duration, frames: &[u8]) {
+        self.seal_control(now, &mut self.sending.lock(), frames);
+    }
+
+    fn seal_control(&self, now: Duration, sending: &mut Sending, frames: &[u8]) {
+        if sending.broken {
+            return;
+        }
+        let before = sending.cipher.len();
+        sending.plain.extend_from_slice(frames);
+        if self.seal(sending) {
+            let sealed = sending.cipher.len() - before;
+            self.write_control(now, sending, sealed);
         }
     }
 
@@ -200,8 +251,23 @@ impl Stream {
         let mut sending = self.sending.lock();
         if !sending.broken {
             sending.cipher.extend_from_slice(cipher);
-            let _ = self.write(now, &mut sending);
+            self.write_control(now, &mut sending, cipher.len());
         }
+    }
+
+    /// Writes after `added` bytes that are not data. Ends the connection if too many of them wait.
+    fn write_control(&self, now: Duration, sending: &mut Sending, added: usize) {
+        sending.control += added;
+        if self.write(now, sending) && sending.control > CONTROL_BYTES {
+            self.unread.store(true, Ordering::Relaxed);
+            self.end(sending);
+        }
+    }
+
+    /// Whether the socket has accepted nothing for too long.
+    pub(super) fn is_stalled(&self, now: Duration) -> bool {
+        let Some(sending) = self.sending.try_lock() else { return false };
+        sending.stalled.is_some_and(|since| now.saturating_sub(since) >= STALLED)
     }
 
     /// The socket may take more.
@@ -218,6 +284,7 @@ impl Stream {
     pub fn prove(&self) {
         if !self.counters.proven.load(Ordering::Relaxed) {
             self.counters.proven.store(true, Ordering::Relaxed);
+            self.holds.lock().stranger = None;
         }
     }
 
@@ -225,9 +292,20 @@ impl Stream {
         self.counters.proven.load(Ordering::Relaxed)
     }
 
-    pub(super) fn count_received(&self, datagrams: u64, bytes: u64) -> u64 {
+    pub(super) fn count_received(&self, datagrams: u64, bytes: u64) {
         self.counters.received.fetch_add(datagrams, Ordering::Relaxed);
-        self.counters.received_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
+        self.counters.received_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether it was accepted and no known peer has used it yet.
+    pub(super) fn is_stranger(&self) -> bool {
+        self.role == Role::Server && !self.proven()
+    }
+
+    /// Counts encrypted bytes of a stranger, and all of its frames; returns both totals.
+    pub(super) fn count_stranger(&self, bytes: usize, frames: u64) -> (u64, u64) {
+        let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed) + n;
+        (add(&self.counters.stranger_bytes, bytes as u64), add(&self.counters.stranger_frames, frames))
     }
 
     /// Gives back memory that a burst needed.
@@ -277,11 +355,15 @@ impl Stream {
         loop {
             while let Some(rest) = sending.cipher.get(sending.at..).filter(|rest| !rest.is_empty()) {
                 match send(&self.socket, rest, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-                    Ok(sent) => sending.at += sent,
+                    Ok(sent) => {
+                        sending.at += sent;
+                        sending.stalled = None;
+                    }
                     Err(Errno::INTR) => {}
                     Err(Errno::AGAIN) => {
                         // The kernel has noted that somebody waits, so the event cannot be missed.
                         self.backlog.store(true, Ordering::Relaxed);
+                        sending.stalled.get_or_insert(now);
                         return true;
                     }
                     Err(error) => {
@@ -293,6 +375,9 @@ impl Stream {
             }
             sending.cipher.clear();
             sending.at = 0;
+            sending.control = 0;
+            sending.pong = false;
+            sending.stalled = None;
             if sending.queue.is_empty() {
                 self.backlog.store(false, Ordering::Relaxed);
                 return true;

@@ -11,11 +11,13 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use rustix::event::epoll;
 use rustix::net::sockopt;
+use warren_budget::{Full, Slots, Source};
 use warren_proto::plane::{Endpoint, StreamId};
 
-use super::limits::STREAMS;
+use super::limits::{ListenLimits, STREAMS};
+use super::refusals::{Refusal, Refusals};
 use super::session::Session;
-use super::stream::{Left, Stream, StreamStats};
+use super::stream::{Holds, Left, Stream, StreamStats};
 
 /// Bytes in the socket that are not on their way: what TCP needs to be kept busy, not more.
 const NOT_SENT: u32 = 256 << 10;
@@ -60,6 +62,11 @@ pub struct Streams {
     pub(super) epoll: OwnedFd,
     table: RwLock<HashMap<u64, Arc<Stream>>>,
     next: AtomicU64,
+    /// Accepted connections, by source.
+    tunnels: Slots<Source>,
+    /// Those of them that no known peer has used yet.
+    strangers: Slots<Source>,
+    pub(super) refusals: Refusals,
     closed: Mutex<Vec<Closed>>,
     clock: fn() -> Duration,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -75,6 +82,9 @@ impl Streams {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             table: RwLock::default(),
             next: AtomicU64::new(1),
+            tunnels: Slots::new(STREAMS, STREAMS),
+            strangers: Slots::new(STREAMS, STREAMS),
+            refusals: Refusals::default(),
             closed: Mutex::default(),
             clock,
             wake,
@@ -85,19 +95,38 @@ impl Streams {
         (self.clock)()
     }
 
+    /// Limits the accepted connections of a source. Those that exist stay.
+    pub(super) fn set_limits(&self, limits: &ListenLimits) {
+        self.tunnels.set_limits(limits.tunnels_of_one, STREAMS);
+        self.strangers.set_limits(limits.handshakes_of_one, STREAMS);
+    }
+
     /// Adds a connection. Data that it has already received is processed now.
     ///
     /// # Errors
-    /// When there are too many.
+    /// When there are too many, in total or of its source.
     pub fn adopt(&self, opened: Opened) -> io::Result<Endpoint> {
-        let Opened { socket, remote, session, left, role } = opened;
-        if self.table.read().len() >= STREAMS {
-            return Err(io::Error::other("too many connections"));
+        let (remote, role) = (opened.remote, opened.role);
+        if self.count() >= STREAMS && !(role == Role::Server && self.end_oldest_stranger()) {
+            return Err(self.refuse(role, Refusal::Tunnels, "too many connections"));
         }
-        sockopt::set_tcp_nodelay(&socket, true)?;
+        let mut holds = Holds::default();
+        if role == Role::Server {
+            let source = Source::from(remote.ip());
+            let refuse = |full, own| {
+                let refusal = if full == Full::Each { own } else { Refusal::Tunnels };
+                self.refuse(role, refusal, "too many connections of this source")
+            };
+            let strangers = self.strangers.take(source);
+            holds.stranger = Some(strangers.map_err(|full| refuse(full, Refusal::SourceStrangers))?);
+            let tunnels = self.tunnels.take(source);
+            holds.tunnel = Some(tunnels.map_err(|full| refuse(full, Refusal::SourceTunnels))?);
+        }
+        let socket = &opened.socket;
+        sockopt::set_tcp_nodelay(socket, true)?;
         crate::udp::tcp_limits(socket.as_fd(), NOT_SENT, USER_TIMEOUT_MS)?;
         let id = StreamId::new(self.next.fetch_add(1, Ordering::Relaxed));
-        let stream = Arc::new(Stream::new(id, remote, role, socket, session, left, self.now()));
+        let stream = Arc::new(Stream::new(id, opened, holds, self.now()));
         self.table.write().insert(id.number(), Arc::clone(&stream));
         // That it can be written to is an event at once: what is left is then looked at.
         let flags =
@@ -109,6 +138,23 @@ impl Streams {
             return Err(error.into());
         }
         Ok(Endpoint::stream(remote, id))
+    }
+
+    fn refuse(&self, role: Role, refusal: Refusal, what: &'static str) -> io::Error {
+        if role == Role::Server {
+            self.refusals.count(refusal);
+        }
+        io::Error::other(what)
+    }
+
+    /// Makes room: a known peer needs one round trip to prove itself, so the oldest stranger is the least likely to be one.
+    /// False: there is no stranger.
+    fn end_oldest_stranger(&self) -> bool {
+        let strangers = self.all().into_iter().filter(|stream| stream.is_stranger());
+        let Some(oldest) = strangers.min_by_key(|stream| stream.opened()) else { return false };
+        self.refusals.count(Refusal::Tunnels);
+        self.ended(&oldest, "a newer connection needed its place");
+        true
     }
 
     /// The connection of an id, if it has not ended.

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 use warren_proto::plane::{Endpoint, StreamId};
-use warren_wire::stream::http::Head;
+use warren_wire::stream::frame::{self, Frame};
+use warren_wire::stream::http::{Head, tunnel_request};
 
 use super::*;
 use crate::udp::Wake;
@@ -259,10 +260,127 @@ fn a_tunnel_of_nobody_known_is_ended() {
     }
     eventually(|| gateway.streams.count() == 0);
     assert_eq!(gateway.streams.take_closed()[0].why, "the data does not belong to a tunnel");
-    let _stream = frames(&[]);
-    eventually(|| gateway.streams.count() == 0);
+    // The time runs out while it talks.
+    let stream = frames(&[]);
+    eventually(|| {
+        stream.control(clock(), &frame::ping(1));
+        gateway.streams.count() == 0
+    });
     assert_eq!(gateway.streams.take_closed()[0].why, "no known peer used it");
+    assert_eq!(refused(&gateway, "stranger_bytes"), 3);
+    assert_eq!(refused(&gateway, "stranger_time"), 1);
     drop(pump);
+}
+
+fn refused(gateway: &Gateway, reason: &str) -> u64 {
+    gateway.listener.stats().refused.into_iter().find(|(name, _)| *name == reason).unwrap().1
+}
+
+/// Receives at the gateway until the test ends, and proves each connection if `proven`.
+fn pump(gateway: &Gateway, proven: bool) -> OwnedFd {
+    let mut there = receiving(&gateway.streams);
+    let stop = there.stop.try_clone().unwrap();
+    let streams = Arc::clone(&gateway.streams);
+    std::thread::spawn(move || {
+        while !matches!(there.receiver.receive(), Ok(Wake::Stop)) {
+            let (_, found) = there.receiver.parts();
+            let from = found.iter().map(|arrival| id(arrival.from));
+            from.filter(|_| proven).for_each(|id| streams.get(id).unwrap().prove());
+        }
+    });
+    stop
+}
+
+/// A tunnel whose frames the test writes and reads itself.
+fn raw(gateway: &Gateway) -> Exchange {
+    let mut tls = exchange(&target(gateway), Duration::from_secs(2)).unwrap();
+    tls.write_all(tunnel_request("g").as_bytes()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        tls.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    tls
+}
+
+#[test]
+fn every_frame_of_a_stranger_counts() {
+    let gateway = gateway();
+    let stop = pump(&gateway, false);
+    let unknown = [0, 3, 0x90, 1, 2];
+    let mut large = vec![0x3f, 0xf0, 0x90];
+    large.resize(2 + 0x3ff0, 0);
+    for frames in [frame::ping(7).repeat(1400), unknown.repeat(3000), large] {
+        let mut tls = raw(&gateway);
+        // More than a stranger may send; it reads nothing.
+        let sent: usize = (0..64).map_while(|_| tls.write_all(&frames).ok().map(|()| frames.len())).sum();
+        eventually(|| gateway.streams.count() == 0);
+        let closed = gateway.streams.take_closed();
+        assert_eq!(closed[0].why, "the data does not belong to a tunnel", "{sent} bytes");
+    }
+    assert_eq!(refused(&gateway, "stranger_bytes"), 3);
+    rustix::io::write(&stop, &1u64.to_ne_bytes()).unwrap();
+}
+
+#[test]
+fn pings_of_a_known_peer_are_answered_at_a_rate_and_tell_no_time() {
+    let gateway = gateway();
+    let stop = pump(&gateway, true);
+    let mut tls = raw(&gateway);
+    let mut known = vec![0, 32];
+    known.extend(message(4, 32));
+    tls.write_all(&known).unwrap();
+    eventually(|| gateway.streams.stats().iter().any(|stats| stats.proven));
+    // The first ping comes early, and has the connection's age.
+    let mut first = [0; frame::PING_FRAME];
+    tls.read_exact(&mut first).unwrap();
+    let Some((Frame::Ping(age), _)) = frame::next(&first, 0).unwrap() else { panic!("{first:?}") };
+    assert!(age < Duration::from_secs(20).as_nanos() as u64, "{age}");
+    let begun = Instant::now();
+    for number in 0..100 {
+        tls.write_all(&frame::ping(number).repeat(200)).unwrap();
+    }
+    tls.write_all(&[0]).unwrap();
+    let mut pongs = 0;
+    while begun.elapsed() < Duration::from_secs(1) && tls.read_exact(&mut first).is_ok() {
+        pongs += u32::from(matches!(frame::next(&first, 0), Ok(Some((Frame::Pong(_), _)))));
+    }
+    let most = 9 + 4 * u32::try_from(begun.elapsed().as_secs()).unwrap();
+    assert!((1..=most).contains(&pongs), "{pongs} of 20,000 in {:?}", begun.elapsed());
+    assert_eq!(gateway.streams.count(), 1);
+    rustix::io::write(&stop, &1u64.to_ne_bytes()).unwrap();
+}
+
+#[test]
+fn a_source_has_so_many_tunnels() {
+    let gateway = gateway();
+    gateway.listener.set_limits(ListenLimits { tunnels_of_one: 2, ..ListenLimits::default() });
+    let stop = pump(&gateway, false);
+    let held = [raw(&gateway), raw(&gateway)];
+    eventually(|| gateway.streams.count() == 2);
+    let third = raw(&gateway);
+    eventually(|| refused(&gateway, "source_tunnels") == 1);
+    assert_eq!(gateway.streams.count(), 2);
+    drop((third, held));
+    eventually(|| gateway.streams.count() == 0);
+    let _again = raw(&gateway);
+    eventually(|| gateway.streams.count() == 1);
+    gateway.listener.set_limits(ListenLimits { handshakes_of_one: 1, ..ListenLimits::default() });
+    let _stranger = raw(&gateway);
+    eventually(|| refused(&gateway, "source_strangers") == 1);
+    rustix::io::write(&stop, &1u64.to_ne_bytes()).unwrap();
+}
+
+#[test]
+fn a_source_above_its_rate_is_refused_alone() {
+    let gateway = gateway();
+    let limits = ListenLimits { rate_of_one: 2, handshakes_of_one: 1000, ..ListenLimits::default() };
+    gateway.listener.set_limits(limits);
+    let address = gateway.listener.address();
+    let _crowd: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(address).unwrap()).collect();
+    eventually(|| refused(&gateway, "source_rate") >= 30);
+    assert_eq!(refused(&gateway, "total_rate"), 0);
 }
 
 #[test]

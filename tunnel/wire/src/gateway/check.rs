@@ -149,6 +149,8 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         limits.requests_per_second,
         limits.requests_per_minute_and_source,
         limits.connections,
+        limits.connections_per_second_and_source,
+        limits.tunnels_per_source,
         limits.dns_queries_per_second_and_peer,
     ];
     if counts.contains(&0) || limits.request_timeout == Period::from_secs(0) {

@@ -247,6 +247,10 @@ pub struct Limits {
     pub requests_per_minute_and_source: u32,
     /// Concurrent connections.
     pub connections: u32,
+    /// New TLS connections per second from one source: an IPv4 address or an IPv6 /64.
+    pub connections_per_second_and_source: u32,
+    /// Tunnels over TLS of one source.
+    pub tunnels_per_source: u32,
     /// DNS queries per second of one peer; the gateway of another site may send ten times as many.
     pub dns_queries_per_second_and_peer: u32,
     /// Time from the first byte of a request to the last.
@@ -343,6 +347,8 @@ impl Default for Limits {
             requests_per_second: 2000,
             requests_per_minute_and_source: 600,
             connections: 4096,
+            connections_per_second_and_source: 250,
+            tunnels_per_source: 1024,
             dns_queries_per_second_and_peer: 200,
             request_timeout: Period::from_secs(10),
         }

@@ -43,13 +43,26 @@ impl RateLimit {
     /// Takes units at a time since any fixed origin, or none of them if there are not as many.
     #[must_use]
     pub fn take(&self, now: Duration, units: u64) -> bool {
+        self.take_leaving(now, units, 0)
+    }
+
+    /// The same, if `reserve` units would be left.
+    #[must_use]
+    pub fn take_leaving(&self, now: Duration, units: u64, reserve: u64) -> bool {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let price = self.price(units);
+        let room = self.burst.saturating_sub(self.price(reserve));
         let take = |full_at: u64| {
             let next = full_at.max(now).saturating_add(price);
-            (next - now <= self.burst).then_some(next)
+            (next - now <= room).then_some(next)
         };
         self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// When the bucket is full if nothing is taken any more, on the clock of [`Self::take`].
+    #[must_use]
+    pub fn full_at(&self) -> Duration {
+        Duration::from_nanos(self.full_at.load(Ordering::Relaxed))
     }
 
     /// How long until these units can be taken, if nobody takes any before.
