@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use warren_check::{Defined, Lines, Report};
 use warren_planfile::{Configuration, Source, read_configuration};
 
-/// Maximum depth of modules: a module cannot call itself, but a folder of other files may say so.
-const MAX_DEPTH: usize = 32;
+/// Maximum number of files that are read, each as often as its module is called.
+const MAX_FILES: usize = 20_000;
 
 /// The lines of all configurations, and what the report says about them.
 #[derive(Default)]
@@ -36,7 +36,12 @@ pub(crate) fn load(sources: &[String], files: &[String], errors: &mut Vec<String
             continue;
         }
         let mut walk = Walk { manifest: manifest(Path::new(folder)), ..Walk::default() };
-        walk.folder(Path::new(folder), "", "", None, 0);
+        walk.folder(Path::new(folder), "", "", None);
+        if walk.files > MAX_FILES {
+            walk.notes.push(format!(
+                "{folder} calls modules with more than {MAX_FILES} files; the others were not read"
+            ));
+        }
         if walk.files == 0 {
             sites.notes.push(format!("{folder} has no `.tf` files"));
         }
@@ -72,6 +77,8 @@ struct Walk {
     manifest: BTreeMap<String, PathBuf>,
     resources: BTreeMap<String, Defined>,
     notes: Vec<String>,
+    /// The folders from the configuration to this module. A module that calls itself is an error of Terraform.
+    path: Vec<PathBuf>,
     /// Number of files that were read.
     files: usize,
 }
@@ -79,8 +86,17 @@ struct Walk {
 impl Walk {
     /// Reads the files of a module. `calls` is its path of calls, `net.inner`, and `prefix` its address, `module.net.`.
     /// The resources of a module that was downloaded are at the `call` of the configuration itself.
-    fn folder(&mut self, folder: &Path, calls: &str, prefix: &str, call: Option<&Defined>, depth: usize) {
+    fn folder(&mut self, folder: &Path, calls: &str, prefix: &str, call: Option<&Defined>) {
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        if self.path.contains(&real) {
+            return;
+        }
+        self.path.push(real);
         for file in files(folder) {
+            self.files += 1;
+            if self.files > MAX_FILES {
+                break;
+            }
             let name = shown(&file);
             let text = match std::fs::read_to_string(&file) {
                 Ok(text) => text,
@@ -89,24 +105,21 @@ impl Walk {
                     continue;
                 }
             };
-            self.files += 1;
             match read_configuration(&Source { name: &name, text: &text, owner: None }) {
-                Ok(found) => self.file(&name, folder, found, calls, prefix, call, depth),
+                Ok(found) => self.file(&name, folder, found, (calls, prefix), call),
                 Err(error) => self.notes.push(format!("{error}; its lines are not shown")),
             }
         }
+        self.path.pop();
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the place of one file in the tree of modules")]
     fn file(
         &mut self,
         name: &str,
         folder: &Path,
         found: Configuration,
-        calls: &str,
-        prefix: &str,
+        (calls, prefix): (&str, &str),
         call: Option<&Defined>,
-        depth: usize,
     ) {
         for (address, definition) in found.resources {
             let own = || Defined {
@@ -127,10 +140,8 @@ impl Walk {
             // What `terraform init` downloaded is in no repository.
             let here = Defined { file: name.to_owned(), at: definition.at, attributes: BTreeMap::new() };
             let downloaded = own.is_none().then_some(&here);
-            if depth < MAX_DEPTH {
-                let prefix = format!("{prefix}module.{module}.");
-                self.folder(&inner, &calls, &prefix, call.or(downloaded), depth + 1);
-            }
+            let prefix = format!("{prefix}module.{module}.");
+            self.folder(&inner, &calls, &prefix, call.or(downloaded));
         }
     }
 }

@@ -31,6 +31,10 @@ pub struct AddressPlan {
 
 pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Result<AddressPlan, Vec<InputError>> {
     let mut reader = Reader { file: source.name, ..Reader::default() };
+    if tree.is_null() {
+        reader.error(tree.at, "", "the address plan is empty");
+        return Err(reader.errors);
+    }
     reader.keys(tree, "", ROOT);
     let text = |reader: &mut Reader<'_>, key: &str| {
         tree.get(key).and_then(|node| reader.text(node, key)).filter(|text| !text.is_empty())

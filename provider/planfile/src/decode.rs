@@ -44,8 +44,12 @@ pub fn decode(file: &str, bytes: Vec<u8>) -> Result<String, InputError> {
         [0xff, 0xfe, ..] | [1..=0x7f, 0, ..] => wide(u16::from_le_bytes),
         [0xfe, 0xff, ..] | [0, 1..=0x7f, ..] => wide(u16::from_be_bytes),
         _ => {
-            return String::from_utf8(bytes)
-                .map_err(|invalid| error(format!("the file is not UTF-8 text: {invalid}"), None));
+            return String::from_utf8(bytes).map_err(|invalid| {
+                let valid = &invalid.as_bytes()[..invalid.utf8_error().valid_up_to()];
+                let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+                let hint = "save the file as UTF-8".to_owned();
+                error(format!("line {line} is not UTF-8 text"), Some(hint))
+            });
         }
     };
     text.ok_or_else(|| error("the file is not valid UTF-16 text".to_owned(), None))

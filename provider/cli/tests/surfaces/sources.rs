@@ -91,6 +91,18 @@ fn a_configuration_that_does_not_fit_is_told() {
     assert!(err.contains("x.json is not among the files to check"), "{err}");
 }
 
+/// Terraform refuses modules that call themselves. Here, they end.
+#[test]
+fn modules_that_call_themselves_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(folder.path());
+    let text = "module \"a\" {\n  source = \"./\"\n}\nmodule \"b\" {\n  source = \"./\"\n}\nresource \"aws_vpc\" \"main\" {}\n";
+    write(&folder.path().join("loop"), "main.tf", text);
+    let (code, out, _) = warren(&["check", &plan, "--source", folder.path().join("loop").to_str().unwrap()]);
+    assert_eq!(code, FINDINGS);
+    assert!(out.contains("loop/main.tf:7:1: aws_vpc.main"), "{out}");
+}
+
 /// Every finding of the corpus is at a line of the configuration that its plan was made from.
 #[test]
 fn the_corpus_has_its_lines() {

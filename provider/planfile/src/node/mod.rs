@@ -99,7 +99,7 @@ impl std::fmt::Display for Key {
 /// The parts of a map that are kept, and what happens to it after it was read.
 pub(crate) struct Outline {
     pub(crate) of: fn(&str) -> Want,
-    pub(crate) done: fn(&mut [Entry]),
+    pub(crate) done: fn(&mut Vec<Entry>),
 }
 
 /// What happens to the value of a key.

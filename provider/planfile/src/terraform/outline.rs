@@ -1,7 +1,7 @@
 //! The parts of plans and states that are read. The rest is most of a large file, and is not kept in memory.
 
 use super::role::role;
-use crate::node::{Entry, Kind, Node, Outline, Want};
+use crate::node::{Entry, Kind, Outline, Want};
 
 /// A plan, a state, or any other JSON.
 pub(crate) const FILE: Outline = Outline {
@@ -55,32 +55,36 @@ const CHANGES: Outline = Outline { of: |_| Want::Keep(&Outline::ALL), done: forg
 
 /// Removes the attributes of a resource that is neither drawn nor checked. Its address stays, because it shows which instances
 /// of a module exist.
-fn forget(entries: &mut [Entry]) {
+fn forget(entries: &mut Vec<Entry>) {
     let kind = entries.iter().find(|entry| entry.key == "type").and_then(|entry| entry.value.text());
     if kind.is_none_or(|kind| role(kind).is_some()) {
         return;
     }
+    entries.retain(|entry| SKELETON.contains(&entry.key.as_str()));
     for entry in entries {
         match (entry.key.as_str(), &mut entry.value.kind) {
-            ("change", Kind::Map(parts)) => {
-                parts.iter_mut().filter(|part| part.key != "actions").for_each(|part| empty(&mut part.value));
-            }
+            ("change", Kind::Map(parts)) => keep(parts, &["actions"]),
             // A state file has the attributes in `instances`.
             ("instances", Kind::List(instances)) => {
                 for instance in instances {
                     if let Kind::Map(parts) = &mut instance.kind {
-                        let big =
-                            parts.iter_mut().filter(|part| part.key != "index_key" && part.key != "deposed");
-                        big.for_each(|part| empty(&mut part.value));
+                        parts.iter_mut().filter(|part| part.key == "attributes").for_each(|part| {
+                            part.value.kind = Kind::Null;
+                        });
+                        keep(parts, &["attributes", "deposed", "index_key"]);
                     }
                 }
             }
-            ("values" | "sensitive_values", _) => empty(&mut entry.value),
             _ => {}
         }
     }
 }
 
-fn empty(node: &mut Node) {
-    node.kind = Kind::Null;
+/// What stays of a resource without a role.
+const SKELETON: &[&str] =
+    &["address", "change", "deposed", "deposed_key", "instances", "mode", "module", "name", "type"];
+
+fn keep(parts: &mut Vec<Entry>, keys: &[&str]) {
+    parts.retain(|part| keys.contains(&part.key.as_str()));
+    parts.shrink_to_fit();
 }
