@@ -22,6 +22,13 @@ use std::time::{Duration, Instant};
 use warren_netstack::{Batch, Config, Congestion, Event, Listen, Stack};
 use warren_netstack_sim::{End, MS, PORT, Pattern, Rng, SEC, Script};
 
+/// Connections of Linux whose reader stops for longer than Linux retransmits what is discarded.
+const STALLED: &str = "600 readers that stop for 20 s";
+const READERS: usize = 600;
+const PAUSE: Duration = Duration::from_secs(20);
+/// Bytes of each: more than the stack promises.
+const EACH: usize = 200_000;
+
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const OURS: u64 = 11;
@@ -167,6 +174,15 @@ fn main() -> Outcome<()> {
             }
         }
     }
+    if STALLED.contains(&only) {
+        match stalled(&mut tun) {
+            Ok(text) => writeln!(out, "ok      {STALLED:<45} {text}")?,
+            Err(error) => {
+                failed += 1;
+                writeln!(out, "FAILED  {STALLED:<45} {error}")?;
+            }
+        }
+    }
     if failed > 0 {
         return Err(format!("{failed} behaviours failed").into());
     }
@@ -295,6 +311,83 @@ fn run(tun: &mut File, case: &Case) -> Outcome<String> {
         .into());
     }
     Ok(format!("{how}, {again} retransmitted, MSS {}", info.map_or(0, |info| info.mss)))
+}
+
+/// Linux fills every window of streams that nobody reads, with four retransmissions until it gives up. Then all are read.
+fn stalled(tun: &mut File) -> Outcome<String> {
+    fs::write("/proc/sys/net/ipv4/tcp_retries2", "4")?;
+    let mut seed = [0; 32];
+    fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    let mut config = Config::new(vec![IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1))], seed);
+    config.mtu = 1_500;
+    let mut stack = Stack::new(config);
+    let listener = stack.listen(Listen::port(PORT)).ok_or("listens")?;
+    let peer = thread::spawn(fill);
+    let origin = Instant::now();
+    let (mut batch, mut buffer, mut sink) = (Batch::new(1_500), vec![0; 2_000], vec![0; 65_536]);
+    let (mut ids, mut begun, mut received) = (Vec::new(), None, 0);
+    // What Linux still has when it is done writing must arrive, too.
+    while !peer.is_finished() || (received < READERS * EACH && origin.elapsed() < 4 * PAUSE) {
+        let now = origin.elapsed();
+        while let Ok(length) = tun.read(&mut buffer) {
+            stack.input(now, &buffer[..length]);
+        }
+        while stack.poll_event().is_some() {}
+        ids.extend(std::iter::from_fn(|| stack.accept(listener)));
+        if ids.len() == READERS && begun.get_or_insert_with(Instant::now).elapsed() > PAUSE {
+            for id in &ids {
+                while let Ok(count @ 1..) = stack.recv(*id, &mut sink) {
+                    received += count;
+                }
+            }
+        }
+        batch.clear();
+        stack.poll(now, &mut batch);
+        for packet in batch.iter() {
+            // The device refuses what it has no room for: a lost packet.
+            let _ = tun.write(packet);
+        }
+        if !batch.is_full() {
+            let next = stack.next_timeout().map(|at| at.as_nanos() as u64);
+            wait(tun, next, now.as_nanos() as u64);
+        }
+    }
+    let died = peer.join().map_err(|_| "the Linux side panicked")??;
+    let discarded = stack.stats().discarded;
+    if died > 0 || received != READERS * EACH || discarded > 0 {
+        return Err(format!("{died} died, {received} bytes received, {discarded} discarded").into());
+    }
+    Ok(format!("none died, {received} bytes, {:?}", stack.memory()))
+}
+
+/// The Linux side: how many of its connections ended with an error.
+fn fill() -> Outcome<usize> {
+    let remote = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1)), PORT);
+    let mut streams = Vec::new();
+    for _ in 0..READERS {
+        let stream = TcpStream::connect(remote)?;
+        stream.set_nonblocking(true)?;
+        streams.push((stream, 0));
+    }
+    let (data, begun, mut died) = (vec![7; EACH], Instant::now(), 0);
+    while !streams.is_empty() {
+        if begun.elapsed() > 3 * PAUSE {
+            return Err(format!("{} connections do not move", streams.len()).into());
+        }
+        streams.retain_mut(|(stream, sent)| match stream.write(&data[*sent..]) {
+            Ok(count) => {
+                *sent += count;
+                *sent < EACH
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => true,
+            Err(_) => {
+                died += 1;
+                false
+            }
+        });
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(died)
 }
 
 /// Waits for a packet or the time.

@@ -160,6 +160,12 @@ impl Sender {
         }
     }
 
+    /// Another controller, which begins anew.
+    pub(crate) fn set_congestion(&mut self, congestion: Congestion, now: Nanos, random: u64) {
+        self.controller = congestion.controller(self.mss, now, random);
+        self.update_pacer();
+    }
+
     /// Heap bytes beside the chunks of the pool.
     pub(crate) fn memory(&self) -> usize {
         self.board.memory()

@@ -14,6 +14,7 @@ use hashbrown::HashMap;
 use crate::batch::Batch;
 use crate::buffer::Pool;
 use crate::config::Config;
+use crate::congestion::Congestion;
 use crate::demux::{Demux, Flow, TimeWait, Waiting};
 use crate::fragments::{self, Fragments};
 use crate::icmp::{self, Message, Unreachable};
