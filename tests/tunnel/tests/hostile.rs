@@ -237,13 +237,16 @@ impl Honest {
         let stop = Arc::new(AtomicBool::new(false));
         let requests = self.repeat(&stop, || ask(proxy(1)));
         let target = self.target(OF_POD);
-        let client = self.repeat(&stop, move || Ok(drop(exchange(&target, Duration::from_secs(3))?)));
+        let client = self.repeat(&stop, move || {
+            exchange(&target, Duration::from_secs(3))?;
+            Ok(())
+        });
         let attacks: u32 = attackers.into_iter().map(|thread| thread.join().unwrap().unwrap()).sum();
         stop.store(true, Ordering::Relaxed);
         let (requests, client) = (requests.join().unwrap().unwrap(), client.join().unwrap().unwrap());
         let spent = self.gateway.daemon.peak_memory().unwrap().saturating_sub(memory);
-        println!("{attacks} attacks: pod {requests:?}, other client {client:?}, {spent} bytes of memory");
-        println!("{}", self.gateway.status().unwrap()["interface"]["tls"]);
+        eprintln!("{attacks} attacks: pod {requests:?}, other client {client:?}, {spent} bytes of memory");
+        eprintln!("{}", self.gateway.status().unwrap()["interface"]["tls"]);
         assert!(attacks > 0);
         for count in [&requests, &client] {
             assert!(count.all >= 50, "{count:?}");

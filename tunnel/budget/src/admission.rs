@@ -113,6 +113,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
         /// However many greedy principals ask, and however often: those within their share are admitted.
         #[test]
         fn greed_harms_nobody_within_the_share(greedy in 1_u32..8, each_milli in 1_u32..6, modest in 1_u32..10) {

@@ -28,6 +28,8 @@ to = ["10.50.0.0/24"]
 [limits]
 requests_per_second = 1000000
 requests_per_minute_and_source = 10000000
+connections_per_second_and_source = 1000000
+tunnels_per_source = 8192
 "#;
 /// For a connection, and again for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
