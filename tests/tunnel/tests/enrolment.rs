@@ -18,6 +18,8 @@ use warren_wire::token::{CLOCK_SKEW, SigningKey, Validity};
 use warren_wire::{Token, UnixTime};
 
 const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 200, 0, 2));
+/// An address that another program has.
+const TAKEN: &str = "127.0.0.1:1999";
 /// A pool of one address.
 const REST: &str = r#"
 STORE
@@ -118,13 +120,9 @@ fn a_pod_joins_a_full_gateway_when_the_quarantine_of_an_address_ends() {
 #[test]
 fn an_agent_enrols_only_where_it_can_start() {
     let lab = Lab::new();
-    let address = "127.0.0.1:1999";
-    let taken = lab.pod.inside(|| Ok((TcpListener::bind(address)?, UdpSocket::bind(address)?))).unwrap();
+    let taken = lab.pod.inside(|| Ok((TcpListener::bind(TAKEN)?, UdpSocket::bind(TAKEN)?))).unwrap();
     for (arguments, expected) in [
-        (
-            ["--socks5", "127.0.0.1:1999"],
-            "SOCKS5 proxy cannot listen on 127.0.0.1:1999: Address already in use",
-        ),
+        (["--socks5", TAKEN], "SOCKS5 proxy cannot listen on 127.0.0.1:1999: Address already in use"),
         (["--listen-port", "1999"], "cannot listen on UDP port 1999: Address already in use"),
     ] {
         let mut member = lab.fabric.starting_pod(&lab.pod, &lab.token(), &arguments).unwrap();
