@@ -153,7 +153,7 @@ impl Streams {
         let strangers = self.all().into_iter().filter(|stream| stream.is_stranger());
         let Some(oldest) = strangers.min_by_key(|stream| stream.opened()) else { return false };
         self.refusals.count(Refusal::Tunnels);
-        self.ended(&oldest, "a newer connection needed its place");
+        self.ended(&oldest, "a newer connection replaced it");
         true
     }
 
