@@ -2,6 +2,7 @@
 //!
 //! The crate is pure: [`check`] turns inputs into a [`Report`]; [`human()`], [`json()`] and [`sarif()`] format it, and the functions that end in `_to` write it, also if it has more findings than memory holds. The result does not depend on the order of the inputs.
 
+mod baseline;
 mod check;
 mod finding;
 mod fingerprint;
@@ -14,8 +15,10 @@ mod plans;
 mod policy;
 mod rule;
 mod sarif;
+mod screen;
 mod table;
 
+pub use baseline::{Baseline, Known};
 pub use check::{check, check_all, each_page};
 pub use finding::{Finding, Report, Severity, Side, Subnets};
 pub use fingerprint::fingerprint;
@@ -28,6 +31,7 @@ pub use plans::{Wish, solve_file};
 pub use policy::hold;
 pub use rule::Rule;
 pub use sarif::{sarif, sarif_errors, sarif_to};
+pub use screen::Screen;
 
 /// What a function writes, as text.
 fn text(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {

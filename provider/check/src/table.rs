@@ -1,6 +1,6 @@
 //! Compares the ranges: overlaps, and subnets outside their network.
 
-use crate::{Finding, Rule, Severity, Side};
+use crate::{Finding, Rule, Screen, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use warren_cidr::{Conflict, ConflictScan, IpNet, Label, Parent, Range, RangeKind, Relation, Why, suggest};
@@ -79,10 +79,10 @@ impl<'a> Table<'a> {
     }
 
     /// Up to `limit` conflicting pairs, in address order, and the number of further ones.
-    pub(crate) fn overlaps(&self, limit: usize) -> (Vec<Finding>, usize) {
+    pub(crate) fn overlaps(&self, limit: usize, screen: &Screen) -> (Vec<Finding>, usize) {
         let (mut found, mut more) = (Vec::new(), 0);
         // The visitor does not fail.
-        let _ = self.each_overlap(|index, finding| {
+        let _ = self.each_overlap(screen, |index, finding| {
             if index < limit {
                 found.push(finding());
             } else {
@@ -93,9 +93,10 @@ impl<'a> Table<'a> {
         (found, more)
     }
 
-    /// Visits every conflicting pair in address order, with its number. The finding is computed on request.
+    /// Visits every conflicting pair that the screen keeps in address order, with its number. The finding is computed on request.
     pub(crate) fn each_overlap(
         &self,
+        screen: &Screen,
         mut visit: impl FnMut(usize, &dyn Fn() -> Finding) -> io::Result<()>,
     ) -> io::Result<()> {
         let scan = ConflictScan::new(&self.ranges);
@@ -106,8 +107,12 @@ impl<'a> Table<'a> {
             if self.told(left, right) || !self.is_first(&scan, &twins, left, right) {
                 continue;
             }
+            let movable = conflict.movable(&self.ranges);
+            // The hint, which takes time, does not count.
+            if screen.is_active() && !screen.keeps(&self.overlap(left, right, relation, why, movable, None)) {
+                continue;
+            }
             let finding = || {
-                let movable = conflict.movable(&self.ranges);
                 let free = (count < SUGGESTIONS)
                     .then(|| self.free_for(movable))
                     .flatten()

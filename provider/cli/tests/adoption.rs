@@ -1,0 +1,114 @@
+//! A team with a history adopts the check: it sees new conflicts, and nothing else is in the way.
+
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::Path;
+use warren_cli::{FINDINGS, FINE, Streams, UNUSABLE, run};
+
+fn warren(arguments: &[&str]) -> (u8, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let streams = Streams { stdin: &mut &b""[..], stdout: &mut out, stderr: &mut err, colour: false };
+    let words = std::iter::once("warren").chain(arguments.iter().copied());
+    let code = run(words.map(OsString::from), streams);
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (code, text(out), text(err))
+}
+
+/// Writes a file and returns its path.
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).expect("a file");
+    path.display().to_string()
+}
+
+/// A plan that creates VPCs: names and ranges.
+fn plan(vpcs: &[(String, String)]) -> String {
+    let change = |(name, cidr): &(String, String)| {
+        json!({"address": format!("aws_vpc.{name}"), "mode": "managed", "type": "aws_vpc", "name": name,
+            "provider_name": "registry.terraform.io/hashicorp/aws",
+            "change": {"actions": ["create"], "after": {"cidr_block": cidr}, "after_unknown": {"id": true}}})
+    };
+    let changes: Vec<Value> = vpcs.iter().map(change).collect();
+    json!({"format_version": "1.2", "resource_changes": changes}).to_string()
+}
+
+/// Pairs of VPCs with equal ranges.
+fn pairs(indices: std::ops::Range<usize>) -> Vec<(String, String)> {
+    indices
+        .flat_map(|index| {
+            let cidr = format!("10.{index}.0.0/16");
+            [(format!("a{index}"), cidr.clone()), (format!("b{index}"), cidr)]
+        })
+        .collect()
+}
+
+#[test]
+fn thirty_old_overlaps_do_not_hide_a_new_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = write(folder.path(), "plan.json", &plan(&pairs(0..30)));
+    let baseline = folder.path().join("baseline.json").display().to_string();
+    let (code, out, _) = warren(&["check", &file]);
+    assert_eq!((code, out.matches("error[overlap]").count()), (FINDINGS, 30), "{out}");
+
+    let (code, out, err) = warren(&["check", &file, "--write-baseline", &baseline]);
+    assert_eq!((code, err.as_str()), (FINE, ""));
+    assert!(out.contains("30 findings written"), "{out}");
+    let compare = ["check", &file, "--baseline", &baseline];
+    let (code, out, _) = warren(&compare);
+    assert_eq!(code, FINE, "{out}");
+    assert!(out.contains("note: 30 findings of the baseline") && out.contains("0 errors"), "{out}");
+    assert!(!out.contains("fixed"), "{out}");
+
+    // The limit counts new findings only.
+    write(folder.path(), "plan.json", &plan(&pairs(0..31)));
+    for limit in ["1", "0", "1000"] {
+        let (code, out, _) = warren(&[&compare[..], &["--max-findings", limit, "--quiet"]].concat());
+        assert_eq!(code, FINDINGS);
+        assert!(out.starts_with("error[overlap]: aws_vpc.") && out.contains("aws_vpc.b30"), "{out}");
+        assert_eq!(out.matches("error[").count(), 1, "{out}");
+    }
+
+    write(folder.path(), "plan.json", &plan(&pairs(1..30)));
+    let (code, out, _) = warren(&compare);
+    assert_eq!(code, FINE, "{out}");
+    assert!(out.contains("fixed: overlap of aws_vpc.a0.cidr_block and aws_vpc.b0.cidr_block"), "{out}");
+    assert_eq!(out.matches("fixed: ").count(), 1, "{out}");
+    let report: Value =
+        serde_json::from_str(&warren(&[&compare[..], &["--format", "json"]].concat()).1).expect("JSON");
+    assert_eq!((&report["known"], &report["errors"]), (&json!(29), &json!(0)));
+    assert_eq!(report["fixed"][0]["rule"], "overlap");
+}
+
+/// Equal findings of several files have one fingerprint, but a further one is new.
+#[test]
+fn a_further_finding_with_the_same_addresses_is_new() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let one = plan(&[("main".to_owned(), "10.0.0.0/16".to_owned())]);
+    let files: Vec<String> =
+        (0..3).map(|index| write(folder.path(), &format!("{index}.json"), &one)).collect();
+    let baseline = folder.path().join("baseline.json").display().to_string();
+    warren(&["check", &files[0], &files[1], "--write-baseline", &baseline]);
+    assert_eq!(warren(&["check", &files[0], &files[1], "--baseline", &baseline]).0, FINE);
+    let (code, out, _) = warren(&["check", &files[0], &files[1], &files[2], "--baseline", &baseline]);
+    assert_eq!((code, out.matches("has the same range").count()), (FINDINGS, 2), "{out}");
+}
+
+#[test]
+fn a_file_that_is_no_baseline_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = write(folder.path(), "plan.json", &plan(&pairs(0..1)));
+    for (text, said) in
+        [("{}", "no `version`"), (r#"{"version": 9}"#, "update `warren`"), ("x", "not valid JSON")]
+    {
+        let baseline = write(folder.path(), "baseline.json", text);
+        let (code, out, err) = warren(&["check", &file, "--baseline", &baseline]);
+        assert_eq!((code, out.as_str()), (UNUSABLE, ""));
+        assert!(err.contains("baseline.json") && err.contains(said), "{err}");
+    }
+    let (code, _, err) = warren(&["check", &file, "--baseline", "missing.json"]);
+    assert_eq!(code, UNUSABLE);
+    assert!(err.contains("create it with `--write-baseline missing.json`"), "{err}");
+    let (code, _, err) = warren(&["check", &file, "--write-baseline", "/missing/b.json"]);
+    assert_eq!(code, UNUSABLE);
+    assert!(err.contains("cannot write /missing/b.json"), "{err}");
+}
