@@ -123,6 +123,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Number of findings that are hidden and not counted, because a baseline lists them.
     pub known: usize,
+    /// Number of findings that are hidden and not counted, because an exception covers them.
+    pub ignored: usize,
     /// Findings of the baseline that no longer occur.
     pub fixed: Vec<Known>,
     /// Notes for the reader, such as the number of ranges known only after apply.
@@ -161,6 +163,7 @@ impl Report {
             unknown: Vec::new(),
             findings,
             known: 0,
+            ignored: 0,
             fixed: Vec::new(),
             notes,
             later: 0,

@@ -4,6 +4,7 @@
 
 mod baseline;
 mod check;
+mod exception;
 mod finding;
 mod fingerprint;
 mod gitlab;
@@ -20,6 +21,7 @@ mod table;
 
 pub use baseline::{Baseline, Known};
 pub use check::{check, check_all, each_page};
+pub use exception::{Day, Exception};
 pub use finding::{Finding, Report, Severity, Side, Subnets};
 pub use fingerprint::fingerprint;
 pub use gitlab::{gitlab_errors, gitlab_to};

@@ -113,6 +113,15 @@ pub(crate) struct Check {
     /// Write all findings to a baseline, and report none of them.
     #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
     pub(crate) write_baseline: Option<String>,
+    /// Hide the findings of a rule about an address, in which `*` matches any text. Can be repeated.
+    ///
+    /// The address is that of a resource, of an entry of an address plan, or of an attribute. `[[ignore]]` in the settings file
+    /// also has a reason and can expire.
+    #[arg(long, value_name = "RULE:ADDRESS", value_parser = crate::settings::ignored)]
+    pub(crate) ignore: Vec<(Rule, String)>,
+    /// Settings file, instead of `warren.toml` in the working directory or the nearest folder above it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<String>,
     /// Exit with code 1 on warnings too.
     #[arg(long)]
     pub(crate) strict: bool,

@@ -7,6 +7,7 @@ mod output;
 mod policy;
 mod report;
 mod saved_plan;
+mod settings;
 mod shell;
 mod source;
 mod terminal;
@@ -167,7 +168,8 @@ fn check_files(
     if !check.policy.is_empty() {
         policy = policy::load(&check.policy, &files, &inputs, streams.stdin, &mut errors);
     }
-    let screen = baseline::screen(check, &mut errors);
+    let exceptions = settings::exceptions(check, &mut errors);
+    let screen = baseline::screen(check, &mut errors).with_exceptions(exceptions, settings::today());
     let mut sites = source::Sites::default();
     if errors.is_empty() {
         display.step("reading the configuration");

@@ -76,6 +76,7 @@ fn file_of(check: &Check, error: &str) -> String {
         .chain(&check.claims)
         .chain(&check.policy)
         .chain(&check.baseline)
+        .chain(&check.config)
         .collect();
     let first = files.first().copied().cloned().unwrap_or_default();
     // The name of one file may be in that of another.

@@ -112,3 +112,103 @@ fn a_file_that_is_no_baseline_is_refused() {
     assert_eq!(code, UNUSABLE);
     assert!(err.contains("cannot write /missing/b.json"), "{err}");
 }
+
+/// The check of three pairs of VPCs with a settings file.
+fn configured(settings: &str) -> (u8, String, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = write(folder.path(), "plan.json", &plan(&pairs(0..3)));
+    let config = write(folder.path(), "warren.toml", settings);
+    let (code, out, err) = warren(&["check", &file, "--config", &config]);
+    let clean = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
+    (code, clean(out), clean(err))
+}
+
+#[test]
+fn exceptions_expire_and_are_told_if_unused() {
+    let entry = |address: &str, more: &str| {
+        format!("[[ignore]]\nrule = \"overlap\"\naddress = \"{address}\"\nreason = \"NET-7\"\n{more}\n")
+    };
+    let (code, out, err) = configured(&(entry("aws_vpc.a*", "until = 9999-12-31") + &entry("aws_vpc.c", "")));
+    assert_eq!((code, err.as_str()), (FINE, ""), "{out}");
+    assert!(out.contains("note: 3 findings hidden by exceptions"), "{out}");
+    assert!(out.contains("overlap:aws_vpc.c (warren.toml:7:8) matches no finding"), "{out}");
+
+    let (code, out, _) = configured(&(entry("aws_vpc.a0", "until = 2001-02-03") + &entry("*.b1.*", "")));
+    assert_eq!(code, FINDINGS);
+    assert_eq!(out.matches("error[overlap]").count(), 2, "{out}");
+    assert!(out.contains("(warren.toml:2:8) expired after 2001-02-03 and no longer applies"), "{out}");
+    assert!(!out.contains("aws_vpc.b1 ") && out.contains("1 finding hidden"), "{out}");
+}
+
+#[test]
+fn mistakes_in_the_settings_have_a_place_and_a_suggestion() {
+    let entry = "[[ignore]]\nrule = \"overlap\"\naddress = \"a\"\n";
+    for (settings, said) in [
+        (format!("{entry}reson = \"x\"\n"), "warren.toml:4:1: unknown key `reson`; did you mean `reason`?"),
+        (
+            format!("{entry}owner = \"x\"\n"),
+            "warren.toml:4:1: unknown key `owner`; known are rule, address, reason, until",
+        ),
+        (entry.to_owned(), "warren.toml:1:1: `reason` is missing; state why"),
+        (format!("{entry}reason = \" \"\n"), "warren.toml:4:10: `reason` is empty; state why"),
+        (format!("{entry}reason = 1\n"), "warren.toml:4:10: the value has another type; write a string"),
+        (format!("{entry}reason = \"x\"\nuntil = \"2027-01-31\"\n"), "warren.toml:5:9: `until` is not a day"),
+        (
+            format!("{entry}reason = \"x\"\nuntil = 2027-01-31T10:00:00Z\n"),
+            "warren.toml:5:9: `until` is not a day",
+        ),
+        (format!("{entry}reason = \"x\"\nuntil = 2027-02-31\n"), "warren.toml:5:9: "),
+        (
+            "[[ignore]]\nrule = \"overlp\"\naddress = \"a\"\nreason = \"x\"\n".to_owned(),
+            "warren.toml:2:8: unknown rule `overlp`; did you mean `overlap`?",
+        ),
+        ("[[ignored]]\n".to_owned(), "warren.toml:1:3: unknown key `ignored`; did you mean `ignore`?"),
+        ("[[ignore\n".to_owned(), "warren.toml:1:9: "),
+    ] {
+        let (code, out, err) = configured(&settings);
+        assert_eq!((code, out.as_str()), (UNUSABLE, ""), "{settings}");
+        assert!(err.contains(said), "{said}\n{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+}
+
+#[test]
+fn the_command_line_has_exceptions_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = write(folder.path(), "plan.json", &plan(&pairs(0..2)));
+    let (code, out, _) =
+        warren(&["check", &file, "--ignore", "overlap:aws_vpc.a0", "--ignore", "overlap:aws_vpc.b1"]);
+    assert_eq!(code, FINE, "{out}");
+    // A baseline does not contain what an exception covers.
+    let baseline = folder.path().join("b.json").display().to_string();
+    warren(&["check", &file, "--ignore", "overlap:aws_vpc.a0", "--write-baseline", &baseline]);
+    let text = std::fs::read_to_string(&baseline).expect("a baseline");
+    assert!(text.contains("aws_vpc.a1.cidr_block") && !text.contains("aws_vpc.a0"), "{text}");
+    for (value, said) in [("overlap", "expected RULE:ADDRESS"), ("overlaps:a", "did you mean `overlap`?")] {
+        let (code, _, err) = warren(&["check", &file, "--ignore", value]);
+        assert_eq!(code, UNUSABLE);
+        assert!(err.contains(said), "{err}");
+    }
+}
+
+/// The settings are those of the nearest folder, from the working directory upwards.
+#[test]
+fn settings_are_found_upwards() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = write(folder.path(), "plan.json", &plan(&pairs(0..1)));
+    let inner = folder.path().join("a/b");
+    std::fs::create_dir_all(&inner).expect("folders");
+    let ignore = "[[ignore]]\nrule = \"overlap\"\naddress = \"*\"\nreason = \"old\"\n";
+    write(folder.path(), "warren.toml", ignore);
+    let check = || {
+        let command = std::process::Command::new(env!("CARGO_BIN_EXE_warren"))
+            .args(["check", &file])
+            .current_dir(&inner)
+            .output()
+            .expect("the command");
+        command.status.code()
+    };
+    assert_eq!(check(), Some(FINE.into()));
+    write(&inner, "warren.toml", "");
+    assert_eq!(check(), Some(FINDINGS.into()));
+}
