@@ -14,6 +14,7 @@ mod lines;
 mod listing;
 mod plans;
 mod policy;
+mod roots;
 mod rule;
 mod sarif;
 mod screen;

@@ -212,3 +212,55 @@ fn settings_are_found_upwards() {
     write(&inner, "warren.toml", "");
     assert_eq!(check(), Some(FINDINGS.into()));
 }
+
+/// A plan of two VPCs with subnets: range of the second VPC, and the ranges of the subnets of each.
+fn two_networks(other: &str, subnets: [&[&str]; 2]) -> String {
+    let change = |kind: &str, name: String, after: Value| {
+        json!({"address": format!("{kind}.{name}"), "mode": "managed", "type": kind, "name": name,
+            "provider_name": "registry.terraform.io/hashicorp/aws",
+            "change": {"actions": ["no-op"], "before": after, "after": after, "after_unknown": {}}})
+    };
+    let mut changes = Vec::new();
+    for (vpc, cidr, subnets) in [("a", "10.0.0.0/16", subnets[0]), ("b", other, subnets[1])] {
+        changes.push(change(
+            "aws_vpc",
+            vpc.to_owned(),
+            json!({"id": format!("vpc-{vpc}"), "cidr_block": cidr}),
+        ));
+        for (index, net) in subnets.iter().enumerate() {
+            let after = json!({"id": format!("subnet-{vpc}{index}"), "vpc_id": format!("vpc-{vpc}"), "cidr_block": net});
+            changes.push(change("aws_subnet", format!("{vpc}{index}"), after));
+        }
+    }
+    json!({"format_version": "1.2", "resource_changes": changes}).to_string()
+}
+
+#[test]
+fn networks_that_overlap_hide_the_conflicts_of_their_subnets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let same = ["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"];
+    for (other, subnets, errors, said) in [
+        ("10.0.0.0/16", [&same[..], &same[..]], 1, "10.0.0.0/16), and 3 pairs of their subnets overlap\n"),
+        ("10.0.0.0/16", [&same[..1], &same[..1]], 1, ", and 1 pair of their subnets overlaps\n"),
+        ("10.0.0.0/16", [&same[..2], &[]], 1, ", and 2 of their subnets conflict as well\n"),
+        ("10.0.0.0/16", [&[], &same[..1]], 1, ", and 1 of their subnets conflicts as well\n"),
+        ("10.0.0.0/16", [&[], &[]], 1, "aws_vpc.a (10.0.0.0/16)\n"),
+        // Subnets of one network are no consequence of anything.
+        ("10.1.0.0/16", [&["10.0.0.0/24", "10.0.0.0/25"], &[]], 1, "error[subnet-overlap]"),
+        ("10.0.0.0/16", [&["10.0.0.0/24", "10.0.0.0/25"], &[]], 2, "error[subnet-overlap]"),
+        // Outside its own network, a subnet overlaps the other one by itself.
+        ("10.1.0.0/16", [&["10.1.0.0/24"], &[]], 1, "error[overlap]: aws_subnet.a0"),
+    ] {
+        let file = write(folder.path(), "plan.json", &two_networks(other, subnets));
+        let (_, out, _) = warren(&["check", &file]);
+        assert_eq!(out.matches("error[").count(), errors, "{subnets:?} {out}");
+        assert!(out.contains(said), "{said}\n{out}");
+        // The state of the same run has the same networks.
+        let twin = write(folder.path(), "twin.json", &two_networks(other, subnets));
+        let both = ["--owner".to_owned(), format!("x={file}"), "--owner".to_owned(), format!("x={twin}")];
+        let words: Vec<&str> = ["check"].into_iter().chain(both.iter().map(String::as_str)).collect();
+        let (_, twice, _) = warren(&words);
+        assert_eq!(twice.matches("error[").count(), errors, "{subnets:?} {twice}");
+        assert!(twice.contains(said), "{said}\n{twice}");
+    }
+}
