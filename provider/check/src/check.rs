@@ -3,7 +3,7 @@
 use crate::finding::{Subnets, defect};
 use crate::plans::{self, cloud_findings, cloud_rule};
 use crate::table::Table;
-use crate::{Finding, Report, Rule, Severity, Side};
+use crate::{Finding, Report, Rule, Screen, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::num::NonZeroUsize;
@@ -15,15 +15,15 @@ use warren_planfile::Input;
 ///
 /// Up to `limit` findings are listed; all are counted. A thousand networks with the same range have half a million
 /// conflicts, so memory holds no more than the limit.
-pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>) -> Report {
+pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>, screen: &Screen) -> Report {
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
-    report(inputs, claims, limit, false)
+    report(inputs, claims, limit, false, screen)
 }
 
 /// Like [`check()`], for a report that lists all findings. Up to `held` overlaps are in the report, and `later` more are
 /// counted, which [`each_page`] computes.
-pub fn check_all(inputs: &[Input], claims: Model, held: NonZeroUsize) -> Report {
-    report(inputs, claims, held.get(), true)
+pub fn check_all(inputs: &[Input], claims: Model, held: NonZeroUsize, screen: &Screen) -> Report {
+    report(inputs, claims, held.get(), true, screen)
 }
 
 /// Calls `visit` with the overlaps after the first `held`, in address order, in sorted pages of limited size.
@@ -34,12 +34,13 @@ pub fn each_page(
     inputs: &[Input],
     claims: Model,
     held: NonZeroUsize,
+    screen: &Screen,
     visit: &mut dyn FnMut(&[Finding]) -> io::Result<()>,
 ) -> io::Result<()> {
     const PAGE: usize = 10_000;
     let gathered = Gathered::new(inputs, claims, held.get());
     let mut page = Vec::new();
-    Table::new(&gathered.model).each_overlap(|index, finding| {
+    Table::new(&gathered.model).each_overlap(&screen.again(), |index, finding| {
         if index >= held.get() {
             page.push(finding());
         }
@@ -53,6 +54,9 @@ pub fn each_page(
     page.sort();
     visit(&page)
 }
+
+/// Maximum number of contradictions inside an address plan that are compared with a baseline.
+const SCREENED: usize = 20_000;
 
 /// The content of all inputs, and what the solver reports.
 struct Gathered {
@@ -89,8 +93,10 @@ impl Gathered {
     }
 }
 
-fn report(inputs: &[Input], claims: Model, limit: usize, all: bool) -> Report {
-    let Gathered { model, told: mut findings, unlisted, fabrics } = Gathered::new(inputs, claims, limit);
+fn report(inputs: &[Input], claims: Model, limit: usize, all: bool, screen: &Screen) -> Report {
+    // Findings are screened before they are counted, so more of them are needed than are listed.
+    let most = if screen.is_active() { limit.max(SCREENED) } else { limit };
+    let Gathered { model, told: mut findings, unlisted, fabrics } = Gathered::new(inputs, claims, most);
     findings.extend(model.defects.iter().map(|found| defect(&found.owner, &found.site, &found.error)));
     findings.extend(clouds(&model));
     findings.extend(peerings(&model));
@@ -99,7 +105,10 @@ fn report(inputs: &[Input], claims: Model, limit: usize, all: bool) -> Report {
     findings.extend(table.outside());
     findings.sort();
     findings.dedup();
-    let (overlaps, more) = table.overlaps(limit);
+    screen.start();
+    findings.retain(|finding| screen.keeps(finding));
+    screen.start();
+    let (overlaps, more) = table.overlaps(limit, screen);
     findings.extend(overlaps);
     let ranges = table.len();
     let subnets = Subnets::new(&model.attachments);

@@ -1,6 +1,6 @@
 //! Findings and the report.
 
-use crate::{Lines, Rule};
+use crate::{Known, Lines, Rule};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use warren_cidr::{CidrError, IpNet};
@@ -121,6 +121,12 @@ pub struct Report {
     /// The findings, in a fixed order. The JSON report writes them last, because there may be more than memory holds.
     #[serde(skip_serializing)]
     pub findings: Vec<Finding>,
+    /// Number of findings that are hidden and not counted, because a baseline lists them.
+    pub known: usize,
+    /// Number of findings that are hidden and not counted, because an exception covers them.
+    pub ignored: usize,
+    /// Findings of the baseline that no longer occur.
+    pub fixed: Vec<Known>,
     /// Notes for the reader, such as the number of ranges known only after apply.
     pub notes: Vec<String>,
     /// Number of findings that are written after `findings`, from [`crate::each_page`].
@@ -156,6 +162,9 @@ impl Report {
             subnets: Subnets::default(),
             unknown: Vec::new(),
             findings,
+            known: 0,
+            ignored: 0,
+            fixed: Vec::new(),
             notes,
             later: 0,
             lines: Lines::default(),

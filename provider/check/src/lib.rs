@@ -2,7 +2,9 @@
 //!
 //! The crate is pure: [`check`] turns inputs into a [`Report`]; [`human()`], [`json()`] and [`sarif()`] format it, and the functions that end in `_to` write it, also if it has more findings than memory holds. The result does not depend on the order of the inputs.
 
+mod baseline;
 mod check;
+mod exception;
 mod finding;
 mod fingerprint;
 mod gitlab;
@@ -12,11 +14,15 @@ mod lines;
 mod listing;
 mod plans;
 mod policy;
+mod roots;
 mod rule;
 mod sarif;
+mod screen;
 mod table;
 
+pub use baseline::{Baseline, Known};
 pub use check::{check, check_all, each_page};
+pub use exception::{Day, Exception};
 pub use finding::{Finding, Report, Severity, Side, Subnets};
 pub use fingerprint::fingerprint;
 pub use gitlab::{gitlab_errors, gitlab_to};
@@ -28,6 +34,7 @@ pub use plans::{Wish, solve_file};
 pub use policy::hold;
 pub use rule::Rule;
 pub use sarif::{sarif, sarif_errors, sarif_to};
+pub use screen::Screen;
 
 /// What a function writes, as text.
 fn text(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {

@@ -1,6 +1,6 @@
 //! Checks the assertions of policy files against the network as it is after the apply.
 
-use crate::{Finding, Report, Rule, Severity, Side};
+use crate::{Finding, Report, Rule, Screen, Severity, Side};
 use warren_model::policy::{Assertion, Expect, Selector, matches};
 use warren_model::reach::{Answer, Lists, Place, Way};
 use warren_model::topology::{Plan, Topology};
@@ -8,8 +8,8 @@ use warren_model::topology::{Plan, Topology};
 /// Maximum number of violations to list for one assertion; the rest are counted.
 const MOST: usize = 10;
 
-/// Adds a finding to the report for every violated assertion.
-pub fn hold(report: &mut Report, assertions: &[Assertion], plans: &[Plan]) {
+/// Adds a finding that the screen keeps to the report for every violated assertion.
+pub fn hold(report: &mut Report, assertions: &[Assertion], plans: &[Plan], screen: &Screen) {
     let mut found = Vec::new();
     for plan in plans {
         let lists = Lists::new(&plan.after);
@@ -19,6 +19,8 @@ pub fn hold(report: &mut Report, assertions: &[Assertion], plans: &[Plan]) {
     }
     found.sort();
     found.dedup();
+    screen.start();
+    found.retain(|finding| screen.keeps(finding));
     let count = |severity| found.iter().filter(|finding| finding.severity == severity).count();
     report.errors += count(Severity::Error);
     report.warnings += count(Severity::Warning);

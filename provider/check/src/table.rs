@@ -1,6 +1,7 @@
 //! Compares the ranges: overlaps, and subnets outside their network.
 
-use crate::{Finding, Rule, Severity, Side};
+use crate::roots::Roots;
+use crate::{Finding, Rule, Screen, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use warren_cidr::{Conflict, ConflictScan, IpNet, Label, Parent, Range, RangeKind, Relation, Why, suggest};
@@ -78,11 +79,36 @@ impl<'a> Table<'a> {
         self.ranges.len()
     }
 
+    /// A range.
+    pub(crate) fn net(&self, index: usize) -> &IpNet {
+        &self.ranges[index].net
+    }
+
+    /// The ID of the network that a range is a subnet of.
+    pub(crate) fn network(&self, index: usize) -> Option<&str> {
+        self.facts[index].subnet
+    }
+
+    /// The ID of the network that a range belongs to, if it is not a subnet.
+    pub(crate) fn top(&self, index: usize) -> Option<&str> {
+        let id = self.ranges[index].label.id.as_str();
+        (!id.is_empty() && self.network(index).is_none()).then_some(id)
+    }
+
+    /// Whether two ranges are in a conflict that the solver has not reported.
+    pub(crate) fn conflict(&self, scan: &ConflictScan<'_>, one: usize, other: usize) -> bool {
+        let (outer, inner) =
+            if self.net(one).contains(self.net(other)) { (one, other) } else { (other, one) };
+        self.net(outer).contains(self.net(inner))
+            && scan.pair(outer, inner).is_some()
+            && !self.told(one, other)
+    }
+
     /// Up to `limit` conflicting pairs, in address order, and the number of further ones.
-    pub(crate) fn overlaps(&self, limit: usize) -> (Vec<Finding>, usize) {
+    pub(crate) fn overlaps(&self, limit: usize, screen: &Screen) -> (Vec<Finding>, usize) {
         let (mut found, mut more) = (Vec::new(), 0);
         // The visitor does not fail.
-        let _ = self.each_overlap(|index, finding| {
+        let _ = self.each_overlap(screen, |index, finding| {
             if index < limit {
                 found.push(finding());
             } else {
@@ -93,21 +119,30 @@ impl<'a> Table<'a> {
         (found, more)
     }
 
-    /// Visits every conflicting pair in address order, with its number. The finding is computed on request.
+    /// Visits every conflicting pair that the screen keeps and that no other one explains, in address order, with its number. The finding is computed on request.
     pub(crate) fn each_overlap(
         &self,
+        screen: &Screen,
         mut visit: impl FnMut(usize, &dyn Fn() -> Finding) -> io::Result<()>,
     ) -> io::Result<()> {
         let scan = ConflictScan::new(&self.ranges);
         let twins = Twins::new(&self.ranges);
+        let roots = Roots::new(self, &scan, &twins);
         let mut count = 0;
         for conflict in scan.overlaps() {
             let Conflict::Overlap { left, right, relation, why } = conflict else { continue };
-            if self.told(left, right) || !self.is_first(&scan, &twins, left, right) {
+            if self.told(left, right)
+                || roots.of(self, &scan, left, right).is_some()
+                || !self.is_first(&scan, &twins, left, right)
+            {
+                continue;
+            }
+            let movable = conflict.movable(&self.ranges);
+            // The hint, which takes time, does not count.
+            if screen.is_active() && !screen.keeps(&self.overlap(left, right, relation, why, movable, None)) {
                 continue;
             }
             let finding = || {
-                let movable = conflict.movable(&self.ranges);
                 let free = (count < SUGGESTIONS)
                     .then(|| self.free_for(movable))
                     .flatten()
@@ -116,7 +151,9 @@ impl<'a> Table<'a> {
                         let other = self.ranges[if movable == left { right } else { left }].net;
                         !other.contains(net) && !net.contains(&other)
                     });
-                self.overlap(left, right, relation, why, movable, free)
+                let mut finding = self.overlap(left, right, relation, why, movable, free);
+                finding.message.extend(roots.note(&twins, left, right));
+                finding
             };
             visit(count, &finding)?;
             count += 1;
@@ -143,7 +180,7 @@ impl<'a> Table<'a> {
 
     /// Whether the solver has already reported the pair, or it cannot be judged: a network that a data source read may be inside
     /// the reservation of its own owner.
-    fn told(&self, left: usize, right: usize) -> bool {
+    pub(crate) fn told(&self, left: usize, right: usize) -> bool {
         let reserves = |index: usize| self.ranges[index].label.kind == RangeKind::Reserve;
         if self.facts[left].external && reserves(right) || self.facts[right].external && reserves(left) {
             return true;
@@ -156,7 +193,7 @@ impl<'a> Table<'a> {
 
     /// Whether no twins of the two ranges report the same conflict earlier. A pair is reported once, even if the plan and the
     /// state of one run both contain it. Computed for each pair, so that no pair has to be stored.
-    fn is_first(&self, scan: &ConflictScan<'_>, twins: &Twins, left: usize, right: usize) -> bool {
+    pub(crate) fn is_first(&self, scan: &ConflictScan<'_>, twins: &Twins, left: usize, right: usize) -> bool {
         let (ones, others) = (twins.of(left), twins.of(right));
         if ones.len() == 1 && others.len() == 1 {
             return true;
@@ -302,7 +339,7 @@ impl Object<'_> {
 }
 
 /// Ranges of the same object that several inputs contain.
-struct Twins {
+pub(crate) struct Twins {
     class: Vec<usize>,
     members: Vec<Vec<usize>>,
 }
@@ -320,6 +357,12 @@ impl Twins {
             class.push(at);
         }
         Self { class, members }
+    }
+
+    /// Identifies a pair of ranges across their twins, in either order.
+    pub(crate) fn key(&self, (one, other): (usize, usize)) -> (usize, usize) {
+        let (one, other) = (self.class[one], self.class[other]);
+        (one.min(other), one.max(other))
     }
 
     /// The range and its twins, in order.

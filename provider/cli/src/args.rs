@@ -66,6 +66,10 @@ const CHECK_AFTER: &str = "Examples:
   # Write a report for the merge requests of GitLab
   warren check plan.json --format gitlab -o gl-code-quality-report.json
 
+  # Report new findings only
+  warren check plan.json --write-baseline warren-baseline.json
+  warren check plan.json --baseline warren-baseline.json
+
   # Explain a rule
   warren check --explain foreign-reservation
 
@@ -103,6 +107,21 @@ pub(crate) struct Check {
     /// With several configurations, name the file that each one belongs to: `--source FILE=DIR`.
     #[arg(long, value_name = "[FILE=]DIR")]
     pub(crate) source: Vec<String>,
+    /// Baseline with known findings, which are hidden and counted. Entries that no longer occur are reported as fixed.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<String>,
+    /// Write all findings to a baseline, and report none of them.
+    #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
+    pub(crate) write_baseline: Option<String>,
+    /// Hide the findings of a rule about an address, in which `*` matches any text. Can be repeated.
+    ///
+    /// The address is that of a resource, of an entry of an address plan, or of an attribute. `[[ignore]]` in the settings file
+    /// also has a reason and can expire.
+    #[arg(long, value_name = "RULE:ADDRESS", value_parser = crate::settings::ignored)]
+    pub(crate) ignore: Vec<(Rule, String)>,
+    /// Settings file, instead of `warren.toml` in the working directory or the nearest folder above it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<String>,
     /// Exit with code 1 on warnings too.
     #[arg(long)]
     pub(crate) strict: bool,

@@ -1,11 +1,13 @@
 //! The offline command `warren`: reads arguments and files, writes reports and returns an exit code.
 
 mod args;
+mod baseline;
 mod diagram;
 mod output;
 mod policy;
 mod report;
 mod saved_plan;
+mod settings;
 mod shell;
 mod source;
 mod terminal;
@@ -166,6 +168,8 @@ fn check_files(
     if !check.policy.is_empty() {
         policy = policy::load(&check.policy, &files, &inputs, streams.stdin, &mut errors);
     }
+    let exceptions = settings::exceptions(check, &mut errors);
+    let screen = baseline::screen(check, &mut errors).with_exceptions(exceptions, settings::today());
     let mut sites = source::Sites::default();
     if errors.is_empty() {
         display.step("reading the configuration");
@@ -175,12 +179,16 @@ fn check_files(
         return Err(Stop::Unreadable(errors));
     }
     display.step("comparing the ranges");
-    let mut report = report::checked(check, &inputs, &claims);
-    warren_check::hold(&mut report, &policy.assertions, &policy.plans);
+    let mut report = report::checked(check, &inputs, &claims, &screen);
+    warren_check::hold(&mut report, &policy.assertions, &policy.plans, &screen);
+    screen.finish(&mut report);
+    baseline::write(check, &screen, streams).map_err(Stop::Unwritable)?;
+    baseline::note(check, &mut report);
     report.notes.extend(sites.notes(&report));
     report.lines = sites.lines;
     display.step("writing the report");
-    report::write(check, &report, (&inputs, &claims), streams, terminal.width).map_err(Stop::Unwritable)?;
+    report::write(check, &report, (&inputs, &claims, &screen), streams, terminal.width)
+        .map_err(Stop::Unwritable)?;
     let fails = report.errors > 0 || (check.strict && report.warnings > 0);
     Ok(if fails { FINDINGS } else { FINE })
 }

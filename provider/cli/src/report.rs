@@ -4,7 +4,7 @@ use crate::args::{Check, Format};
 use crate::output::Output;
 use crate::{Outcome, Streams};
 use std::num::NonZeroUsize;
-use warren_check::{Pages, Report, Style, no_pages};
+use warren_check::{Pages, Report, Screen, Style, no_pages};
 use warren_model::Model;
 use warren_planfile::Input;
 
@@ -14,10 +14,10 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const HELD: NonZeroUsize = NonZeroUsize::new(20_000).unwrap();
 
 /// Checks the inputs, with all findings or as many as requested.
-pub(crate) fn checked(check: &Check, inputs: &[Input], claims: &Model) -> Report {
+pub(crate) fn checked(check: &Check, inputs: &[Input], claims: &Model, screen: &Screen) -> Report {
     match NonZeroUsize::new(check.max_findings) {
-        Some(limit) => warren_check::check(inputs, claims.clone(), Some(limit)),
-        None => warren_check::check_all(inputs, claims.clone(), HELD),
+        Some(limit) => warren_check::check(inputs, claims.clone(), Some(limit), screen),
+        None => warren_check::check_all(inputs, claims.clone(), HELD, screen),
     }
 }
 
@@ -28,13 +28,13 @@ pub(crate) fn checked(check: &Check, inputs: &[Input], claims: &Model) -> Report
 pub(crate) fn write(
     check: &Check,
     report: &Report,
-    (inputs, claims): (&[Input], &Model),
+    (inputs, claims, screen): (&[Input], &Model, &Screen),
     streams: &mut Streams<'_>,
     width: Option<usize>,
 ) -> Result<(), Vec<String>> {
     let pages: Pages<'_> = match report.later {
         0 => &no_pages,
-        _ => &|visit| warren_check::each_page(inputs, claims.clone(), HELD, visit),
+        _ => &|visit| warren_check::each_page(inputs, claims.clone(), HELD, screen, visit),
     };
     let on_terminal = check.output.is_none();
     let style = Style {
@@ -69,8 +69,15 @@ pub(crate) fn refused(check: &Check, errors: Vec<String>, streams: &mut Streams<
 /// The file that a message names, or else the first one.
 fn file_of(check: &Check, error: &str) -> String {
     let owned = check.owners.iter().map(|(_, file)| file);
-    let mut files: Vec<&String> =
-        check.inputs.iter().chain(owned).chain(&check.claims).chain(&check.policy).collect();
+    let mut files: Vec<&String> = check
+        .inputs
+        .iter()
+        .chain(owned)
+        .chain(&check.claims)
+        .chain(&check.policy)
+        .chain(&check.baseline)
+        .chain(&check.config)
+        .collect();
     let first = files.first().copied().cloned().unwrap_or_default();
     // The name of one file may be in that of another.
     files.sort_by_key(|file| std::cmp::Reverse(file.len()));

@@ -1,0 +1,76 @@
+//! Root causes: a conflict of two networks explains those of their subnets, which are counted instead of listed.
+
+use crate::table::{Table, Twins};
+use std::collections::BTreeMap;
+use warren_cidr::{Conflict, ConflictScan};
+
+/// The networks of the subnets, and the conflicts beneath each pair of networks.
+pub(crate) struct Roots<'a> {
+    /// Ranges of each network, by its ID.
+    networks: BTreeMap<&'a str, Vec<usize>>,
+    beneath: BTreeMap<(usize, usize), Beneath>,
+}
+
+/// The number of hidden conflicts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beneath {
+    /// Conflicts of two subnets.
+    pairs: usize,
+    /// Conflicts of a subnet of one network with the other network.
+    singles: usize,
+}
+
+impl<'a> Roots<'a> {
+    pub(crate) fn new(table: &'a Table<'_>, scan: &ConflictScan<'_>, twins: &Twins) -> Self {
+        let mut roots = Self { networks: BTreeMap::new(), beneath: BTreeMap::new() };
+        if !(0..table.len()).any(|index| table.network(index).is_some()) {
+            return roots;
+        }
+        for (index, id) in (0..table.len()).filter_map(|index| Some((index, table.top(index)?))) {
+            roots.networks.entry(id).or_default().push(index);
+        }
+        for conflict in scan.overlaps() {
+            let Conflict::Overlap { left, right, .. } = conflict else { continue };
+            let Some(root) = roots.of(table, scan, left, right) else { continue };
+            if table.told(left, right) || !table.is_first(scan, twins, left, right) {
+                continue;
+            }
+            let beneath = roots.beneath.entry(twins.key(root)).or_default();
+            if table.network(left).is_some() && table.network(right).is_some() {
+                beneath.pairs += 1;
+            } else {
+                beneath.singles += 1;
+            }
+        }
+        roots
+    }
+
+    /// The conflict that explains the one of two ranges: that of their networks, or of one range and the network of the other.
+    pub(crate) fn of(
+        &self,
+        table: &Table<'_>,
+        scan: &ConflictScan<'_>,
+        left: usize,
+        right: usize,
+    ) -> Option<(usize, usize)> {
+        let above = |index: usize| {
+            let homes = table.network(index).and_then(|id| self.networks.get(id));
+            let around = move |home: &usize| table.net(*home).contains(table.net(index));
+            homes.into_iter().flatten().copied().filter(around).chain([index])
+        };
+        above(left).flat_map(|one| above(right).map(move |other| (one, other))).find(|&(one, other)| {
+            (one, other) != (left, right) && one != other && table.conflict(scan, one, other)
+        })
+    }
+
+    /// What the message of a conflict says about those beneath it, if any.
+    pub(crate) fn note(&self, twins: &Twins, left: usize, right: usize) -> Option<String> {
+        let beneath = self.beneath.get(&twins.key((left, right)))?;
+        Some(match beneath {
+            Beneath { pairs: 1, .. } => ", and 1 pair of their subnets overlaps".to_owned(),
+            Beneath { pairs: 0, singles: 1 } => ", and 1 of their subnets conflicts as well".to_owned(),
+            Beneath { pairs: 0, singles } => format!(", and {singles} of their subnets conflict as well"),
+            Beneath { pairs, .. } => format!(", and {pairs} pairs of their subnets overlap"),
+        })
+    }
+}
