@@ -33,7 +33,7 @@ use tokio::time::Instant;
 use crate::error::chain;
 
 /// Time in which some host must answer, from the first call on.
-const FIRST_ANSWER: Duration = Duration::from_millis(8_500);
+const FIRST_ANSWER: Duration = Duration::from_secs(7);
 /// Time that a host has at least, even if others have used up the time above.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
 /// Time in which failed connections to a host that never answered are retried.
@@ -363,7 +363,7 @@ mod tests {
         );
         for ((told, time), reason) in [
             (&dead, "the connection was refused"),
-            (&silent, "it did not answer within 8 seconds"),
+            (&silent, "it did not answer within 7 seconds"),
             (&unknown, "Did you mean `us-east-1`?"),
         ] {
             assert!(*time < Duration::from_secs(10), "{time:?}: {told}");

@@ -92,7 +92,7 @@ fn a_provider_killed_at_any_call_leaves_no_cluster_behind() -> Result<()> {
     ]
     .concat();
     let stage = || RunPodStage::with(RunPodConfig::default(), &all);
-    let report = kill_points(stage, KillSample::every(3), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillSample::every(1), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 6, "{report}");
     Ok(())
