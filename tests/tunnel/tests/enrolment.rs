@@ -6,7 +6,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -134,6 +136,21 @@ fn an_agent_enrols_only_where_it_can_start() {
     drop(taken);
     assert!(!lab.gateway.audit().contains("enrol"), "{}", lab.gateway.audit());
     assert!(lab.gateway.peers().unwrap().is_empty());
+}
+
+/// A pipe has its text once.
+#[test]
+fn a_token_can_come_from_a_pipe() {
+    let lab = Lab::new();
+    let mut command = lab.pod.command(Implementation::WarrenTunnel.path().unwrap());
+    command.args(["exec", "--device", "user", "--socks5", "127.0.0.1:0", "--metrics", "off"]);
+    command.args(["--token-file", "/dev/stdin", "--", "echo", "started"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lab.token().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && output.stdout == b"started\n", "{told}");
 }
 
 /// `exec --wait` is the time for all that comes before the program.

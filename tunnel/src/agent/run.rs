@@ -3,6 +3,8 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use warren_wire::Token;
+
 use super::{
     args::AgentArgs,
     choice::{self, Chosen},
@@ -25,9 +27,10 @@ pub fn run(args: &AgentArgs) -> Result<()> {
         let env_key = env_key();
         return clean(args, env_key.as_deref().map(String::as_str));
     }
-    let claimed = Claimed::take(args)?;
+    let token = enrolled::token(args)?;
+    let claimed = Claimed::take(args, token.is_some())?;
     let Claimed { chosen, source, .. } = &claimed;
-    let settings = load_settings(args, None)?;
+    let settings = load_settings(args, token, None)?;
     let (events, received) = mpsc::channel();
     listen_to_signals(&events)?;
     Agent::up(settings, chosen, &events, source)?.run(&received)
@@ -45,11 +48,11 @@ pub(super) struct Claimed {
 impl Claimed {
     /// # Errors
     /// When no device is available, another agent has the interface, or a requested address is in use.
-    pub(super) fn take(args: &AgentArgs) -> Result<Claimed> {
+    pub(super) fn take(args: &AgentArgs, with_token: bool) -> Result<Claimed> {
         let chosen = choice::choose(args.device)?;
-        let interface = settings::interface_of(args)?;
+        let interface = settings::interface_of(args, with_token)?;
         let lock = Lock::take(&interface, &folders::runtime_folder()?)?;
-        if enrolled::token(args)?.is_some() {
+        if with_token {
             args.services.check_addresses()?;
             settings::check_port(args.listen_port)?;
         }
@@ -67,15 +70,19 @@ fn env_key() -> Option<zeroize::Zeroizing<String>> {
 ///
 /// # Errors
 /// When they cannot be read, or no gateway accepts the token.
-pub(super) fn load_settings(args: &AgentArgs, patience: Option<Duration>) -> Result<Settings> {
-    if let Some(token) = enrolled::token(args)? {
+pub(super) fn load_settings(
+    args: &AgentArgs,
+    token: Option<Token>,
+    patience: Option<Duration>,
+) -> Result<Settings> {
+    if let Some(token) = token {
         return Settings::enrol(args, token, patience);
     }
     Settings::load(args, env_key().as_deref().map(String::as_str))
 }
 
 fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
-    let interface = settings::interface_of(args)?;
+    let interface = settings::interface_of(args, false)?;
     let folder = folders::runtime_folder()?;
     let _lock = Lock::take(&interface, &folder)?;
     let config = match &args.config {

@@ -14,6 +14,7 @@ use warren_wire::config::Config;
 
 use super::{
     args::AgentArgs,
+    enrolled,
     events::Event,
     proxies::Proxies,
     run::{Claimed, load_settings},
@@ -69,9 +70,10 @@ pub fn with_tunnel<T: Send>(
     failed: impl FnOnce(&Problem),
     work: impl FnOnce(&ScopedTunnel) -> T + Send,
 ) -> Result<T> {
-    let claimed = Claimed::take(args)?;
+    let token = enrolled::token(args)?;
+    let claimed = Claimed::take(args, token.is_some())?;
     let Claimed { chosen, source, .. } = &claimed;
-    let mut settings = load_settings(args, Some(patience))?;
+    let mut settings = load_settings(args, token, Some(patience))?;
     if chosen.is_inside() {
         // The command learns the addresses from its environment, so any free port works and agents do not conflict.
         settings.services.or_proxies(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into()));

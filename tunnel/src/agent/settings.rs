@@ -64,16 +64,16 @@ pub struct Settings {
     pub over: Overrides,
 }
 
-/// The interface of an agent: `--interface`, else derived from the file's name, else that of an agent with a token.
+/// The interface of an agent: `--interface`, else that of agents with a token, else derived from the file's name.
 ///
 /// # Errors
 /// When neither gives a name.
-pub(super) fn interface_of(args: &AgentArgs) -> Result<InterfaceName> {
+pub(super) fn interface_of(args: &AgentArgs, with_token: bool) -> Result<InterfaceName> {
     if let Some(name) = &args.interface {
         return Ok(name.clone());
     }
     match &args.config {
-        None if enrolled::token(args)?.is_some() => ENROLLED_INTERFACE.parse(),
+        None if with_token => ENROLLED_INTERFACE.parse(),
         None => Err(Problem::new("no configuration given")
             .hint("pass --config FILE, --interface NAME to read /etc/wireguard/NAME.conf, or an enrolment token in WARREN_TOKEN")),
         Some(path) if path == Path::new("-") => {
@@ -90,7 +90,7 @@ impl Settings {
     /// # Errors
     /// With file, line and column if the file is invalid.
     pub fn load(args: &AgentArgs, env_key: Option<&str>) -> Result<Self> {
-        let interface = interface_of(args)?;
+        let interface = interface_of(args, false)?;
         let source = match &args.config {
             Some(path) if path == Path::new("-") => Source::Stdin,
             Some(path) => Source::File(path.clone()),
@@ -127,7 +127,7 @@ impl Settings {
     /// # Errors
     /// When no gateway of the token accepts it.
     pub(super) fn enrol(args: &AgentArgs, token: Token, patience: Option<Duration>) -> Result<Self> {
-        let interface = interface_of(args)?;
+        let interface = interface_of(args, true)?;
         let carriers = Carriers::load(args, interface.config().with_extension("tls.pem"));
         let over = Overrides {
             mtu: args.mtu,
