@@ -2,7 +2,7 @@
 //!
 //! - Overlapping fragments end their datagram, and what follows of it is dropped (RFC 5722). An exact duplicate is ignored.
 //! - Fragments are held for 60 s (RFC 1122 §3.3.2, RFC 8200 §4.5), the oldest datagram makes way when there are too many.
-//! - One source has at most a quarter of the memory, so it cannot drive out the others.
+//! - One source has at most a quarter of the memory and of the datagrams, so it cannot displace those of all others.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -153,11 +153,18 @@ impl Parts {
     }
 }
 
+/// What a source has of the table.
+#[derive(Default, Clone, Copy)]
+struct Share {
+    bytes: usize,
+    datagrams: usize,
+}
+
 /// Datagrams of which fragments have arrived.
 pub(crate) struct Fragments {
     table: HashMap<Key, Parts, Keyed>,
     order: VecDeque<(Nanos, Key)>,
-    sources: HashMap<IpAddr, usize, Keyed>,
+    sources: HashMap<IpAddr, Share, Keyed>,
     held: usize,
     most: usize,
 }
@@ -209,8 +216,8 @@ impl Fragments {
             }
         }
         let bytes = fragment.data.len() + OVERHEAD;
-        let of_source = self.sources.get(&key.source).copied().unwrap_or(0);
-        if of_source + bytes > self.most / 4 {
+        let share = self.sources.get(&key.source).copied().unwrap_or_default();
+        if share.bytes + bytes > self.most / 4 || (fresh && share.datagrams >= MAX_DATAGRAMS / 4) {
             return None;
         }
         while self.held + bytes > self.most || (fresh && self.table.len() >= MAX_DATAGRAMS) {
@@ -224,7 +231,9 @@ impl Fragments {
             return None;
         }
         self.held += bytes;
-        *self.sources.entry(key.source).or_default() += bytes;
+        let share = self.sources.entry(key.source).or_default();
+        share.bytes += bytes;
+        share.datagrams += usize::from(fresh);
         if fresh {
             self.order.push_back((now + TIMEOUT, key));
         }
@@ -264,6 +273,12 @@ impl Fragments {
     fn remove(&mut self, pool: &mut Pool, key: &Key) {
         self.kill(pool, key);
         self.table.remove(key);
+        if let Some(share) = self.sources.get_mut(&key.source) {
+            share.datagrams -= 1;
+            if share.datagrams == 0 {
+                self.sources.remove(&key.source);
+            }
+        }
     }
 
     /// Gives back the fragments of a datagram; it stays known, and takes no more.
@@ -274,11 +289,38 @@ impl Fragments {
         let held = std::mem::take(&mut parts.held);
         pool.refund(held);
         self.held -= held;
-        if let Some(of_source) = self.sources.get_mut(&key.source) {
-            *of_source -= held;
-            if *of_source == 0 {
-                self.sources.remove(&key.source);
-            }
+        if let Some(share) = self.sources.get_mut(&key.source) {
+            share.bytes -= held;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragment(source: u8, id: u32, offset: usize, more: bool) -> Fragment<'static> {
+        let key = Key {
+            source: IpAddr::from([10, 0, 0, source]),
+            destination: IpAddr::from([10, 0, 0, 9]),
+            protocol: wire::UDP,
+            id,
+        };
+        Fragment { key, protocol: wire::UDP, offset, more, data: &[7; 8] }
+    }
+
+    #[test]
+    fn one_source_does_not_displace_the_datagrams_of_another() {
+        let mut pool = Pool::new(32 << 20);
+        let mut fragments = Fragments::new(Keyed::new(&[1; 32], 0), 32 << 20);
+        assert!(fragments.take(0, &mut pool, &fragment(1, 1, 0, true)).is_none());
+        for id in 0..2 * MAX_DATAGRAMS as u32 {
+            assert!(fragments.take(1, &mut pool, &fragment(2, id, 0, true)).is_none());
+        }
+        assert_eq!(fragments.table.len(), 1 + MAX_DATAGRAMS / 4);
+        assert!(fragments.take(2, &mut pool, &fragment(1, 1, 8, false)).is_some());
+        // All of it is released in time.
+        while fragments.expire(u64::MAX, &mut pool).is_some() {}
+        assert_eq!((pool.used(), fragments.held, fragments.sources.len()), (0, 0, 0));
     }
 }
