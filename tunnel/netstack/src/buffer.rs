@@ -1,8 +1,8 @@
 //! Stream buffers in chunks from one budgeted pool.
 //!
-//! Every byte that a stack keeps for any stream lies in a chunk of the [`Pool`]. When the budget is spent, a sender is told
-//! that nothing fits. A receiver promises its peer no more than it has reserved, so it always has room for what arrives
-//! inside its window. A reserved chunk is counted and not allocated: a stream without data holds none.
+//! All data that a stack buffers for its streams is in chunks of the [`Pool`]. When the budget is used up, a sender accepts
+//! no more data. A receiver announces no more than it has reserved, so it always has room for what arrives inside its
+//! window. A reserved chunk is counted but not allocated, so a stream without data uses no memory for chunks.
 
 use std::collections::VecDeque;
 
