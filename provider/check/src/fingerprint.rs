@@ -23,17 +23,27 @@ pub fn fingerprint(finding: &Finding) -> String {
     format!("{hash:016x}")
 }
 
-/// The fingerprints of a list. Findings that have the same one, such as those of three files with the same addresses, are
-/// numbered: GitLab shows only the first of equal ones.
-pub(crate) fn fingerprints(findings: &[Finding]) -> Vec<String> {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let number = |finding| {
+/// The fingerprints of one list of findings. Findings that have the same one, such as those of three files with the same
+/// addresses, are numbered: GitLab shows only the first of equal ones.
+#[derive(Debug, Default)]
+pub(crate) struct Fingerprints {
+    seen: BTreeMap<String, usize>,
+}
+
+impl Fingerprints {
+    /// The fingerprint of the next finding, with its number from the second equal one on.
+    pub(crate) fn next(&mut self, finding: &Finding) -> String {
         let print = fingerprint(finding);
-        let count = seen.entry(print.clone()).or_default();
+        let count = self.seen.entry(print.clone()).or_default();
         *count += 1;
         if *count == 1 { print } else { format!("{print}-{count}") }
-    };
-    findings.iter().map(number).collect()
+    }
+}
+
+/// The fingerprints of a whole list.
+pub(crate) fn fingerprints(findings: &[Finding]) -> Vec<String> {
+    let mut prints = Fingerprints::default();
+    findings.iter().map(|finding| prints.next(finding)).collect()
 }
 
 fn owner(side: &crate::Side) -> &str {

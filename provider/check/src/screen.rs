@@ -1,7 +1,7 @@
 //! Hides the findings that a team already knows, before they are counted.
 
 use crate::baseline::{Baseline, Known};
-use crate::fingerprint::fingerprint;
+use crate::fingerprint::Fingerprints;
 use crate::{Day, Exception, Finding, Report};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,8 +27,8 @@ enum Mode {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Number of findings with each fingerprint.
-    seen: BTreeMap<String, usize>,
+    /// Of the current list.
+    prints: Fingerprints,
     /// Recorded findings, or those of the baseline that occurred.
     found: BTreeMap<String, Known>,
     /// Number of known findings.
@@ -105,7 +105,7 @@ impl Screen {
 
     /// Starts a new list of findings: equal fingerprints are numbered within one list.
     pub(crate) fn start(&self) {
-        self.state.borrow_mut().seen.clear();
+        self.state.borrow_mut().prints = Fingerprints::default();
     }
 
     /// Whether the report has the finding.
@@ -125,12 +125,7 @@ impl Screen {
             state.ignored += 1;
             return false;
         }
-        let mut print = fingerprint(finding);
-        let count = state.seen.entry(print.clone()).or_default();
-        *count += 1;
-        if *count > 1 {
-            print = format!("{print}-{count}");
-        }
+        let print = state.prints.next(finding);
         let known = match &self.mode {
             Mode::Report => None,
             Mode::Compare(baseline) => baseline.known.get(&print).cloned(),

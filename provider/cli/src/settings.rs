@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::value::{Date, Datetime};
 use warren_check::{Day, Exception, Rule};
+use warren_model::Position;
 
 /// Name of the settings file.
 const NAME: &str = "warren.toml";
@@ -79,9 +80,8 @@ fn search() -> Option<PathBuf> {
 
 fn read(name: &str, text: &str) -> Result<Vec<Exception>, String> {
     let at = |start: usize| {
-        let before = text.get(..start).unwrap_or(text);
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        format!("{name}:{}:{column}", before.matches('\n').count() + 1)
+        let Position { line, column } = warren_planfile::position(text, start);
+        format!("{name}:{line}:{column}")
     };
     let file: File = toml::from_str(text).map_err(|error| {
         format!("{}: {}", at(error.span().unwrap_or(0..0).start), explain(error.message()))

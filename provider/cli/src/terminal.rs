@@ -107,7 +107,7 @@ impl State {
             let (step, ended) = (now.step.clone(), now.ended);
             drop(now);
             let mut out = std::io::stderr().lock();
-            // What cannot be shown does not stop the work.
+            // If the progress cannot be written, the command continues without it.
             let _ = match (progress, ended) {
                 (Progress::Line, true) if shown => write!(out, "\r\x1b[K").and_then(|()| out.flush()),
                 (_, true) => Ok(()),

@@ -80,6 +80,11 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
+/// The position of a byte offset in a text.
+pub fn position(text: &str, offset: usize) -> Position {
+    node::Lines::new(text).at(offset)
+}
+
 /// Reads an address plan (YAML, JSON, TOML, CSV) or the output of `terraform show -json`.
 ///
 /// The file extension determines the syntax. Without one, a text that starts with `{` is JSON, one with the header row of an address plan is CSV, and any other text is YAML.
