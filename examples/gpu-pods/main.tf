@@ -53,7 +53,8 @@ provider "warren" {
 ephemeral "warren_enrolment_token" "pods" {
   fabric          = "llm-training"
   group           = "gpu"
-  ttl             = "7d"
+  ttl             = "7d" # pods restart within this time
+  uses            = var.pods
   signing_key_env = "WARREN_SIGNING_KEY" # `k4.secret.…`
 
   gateways = [{

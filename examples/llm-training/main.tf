@@ -187,7 +187,8 @@ ephemeral "warren_aws_signing_key" "tokens" {
 ephemeral "warren_enrolment_token" "pods" {
   fabric      = "llm-training"
   group       = "gpu"
-  ttl         = "7d"
+  ttl         = "7d" # pods restart within this time
+  uses        = var.pods
   signing_key = ephemeral.warren_aws_signing_key.tokens.secret_key
 
   gateways = [for gateway in module.gateways.gateways : {

@@ -26,4 +26,9 @@ if [ -z "${WARREN_CONFIG:-}${WARREN_TOKEN:-}${WARREN_TOKEN_FILE:-}" ]; then
     exit 125
 fi
 
+# A use of the token belongs to a host name. RunPod keeps this ID when it restarts the container, but not the host name.
+if [ -z "${WARREN_HOST_NAME:-}" ] && [ -n "${RUNPOD_POD_ID:-}" ]; then
+    export WARREN_HOST_NAME="$RUNPOD_POD_ID"
+fi
+
 exec "${WARREN_TUNNEL:-/usr/local/bin/warren-tunnel}" exec -- "$@"

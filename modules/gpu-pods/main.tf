@@ -41,14 +41,19 @@ data "warren_tunnel_config" "agent" {
 resource "warren_runpod_pod" "this" {
   count = var.pods
 
-  name             = "${var.name}-${count.index}"
-  image            = var.image
-  args             = var.args
-  gpu              = var.gpu
-  cloud            = var.cloud
-  data_center_ids  = var.data_center_ids
-  disk             = var.disk
-  env              = merge(var.environment, data.warren_tunnel_config.agent.environment)
+  name            = "${var.name}-${count.index}"
+  image           = var.image
+  args            = var.args
+  gpu             = var.gpu
+  cloud           = var.cloud
+  data_center_ids = var.data_center_ids
+  disk            = var.disk
+  # A pod that starts again, here or elsewhere, is the same user of the token.
+  env = merge(
+    { WARREN_HOST_NAME = "${var.name}-${count.index}" },
+    var.environment,
+    data.warren_tunnel_config.agent.environment,
+  )
   registry_auth_id = one(warren_runpod_registry_auth.images[*].id)
 
   network_volume = var.volume == null ? null : {

@@ -9,6 +9,7 @@ ephemeral "warren_enrolment_token" "pods" {
   group           = "gpu"
   ttl             = "7d"
   uses            = 100
+  max_lease       = "14d"
   signing_key_env = "WARREN_SIGNING_KEY" # or signing_key, or signing_key_file
 
   # Pods try the other gateways if one does not answer.

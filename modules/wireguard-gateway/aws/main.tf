@@ -54,6 +54,7 @@ resource "warren_aws_gateway_config" "gateway" {
     name                = "${var.name}-${each.key}"
     planned_rate_mbit   = var.planned_rate_mbit
     token_keys          = var.token_keys
+    retired_token_keys  = var.retired_token_keys
     overlay_cidr_blocks = each.value.overlay_cidr_blocks
     dns                 = var.dns
     mtu                 = null

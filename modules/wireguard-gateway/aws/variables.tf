@@ -84,6 +84,12 @@ variable "token_keys" {
   type        = list(string)
 }
 
+variable "retired_token_keys" {
+  description = "Public keys (k4.public.…) whose tokens are no longer accepted, but whose leases stay until they end."
+  type        = list(string)
+  default     = []
+}
+
 variable "groups" {
   description = "Destinations that each group of peers may reach: ranges in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. A change replaces no gateway."
   type = map(object({

@@ -68,6 +68,7 @@ resource "warren_gcp_gateway_config" "gateway" {
     name                = local.names[each.key]
     planned_rate_mbit   = var.planned_rate_mbit
     token_keys          = var.token_keys
+    retired_token_keys  = var.retired_token_keys
     overlay_cidr_blocks = each.value.overlay_cidr_blocks
     dns                 = var.dns
     mtu                 = 1380 # The path of Compute Engine has an MTU of 1460 bytes, and the tunnel adds 80 at most.

@@ -142,7 +142,7 @@ impl Fabric {
         own(&path)
     }
 
-    /// A token of a group, with more arguments of `token create`.
+    /// A token of a group for any number of pods unless said otherwise, with more arguments of `token create`.
     ///
     /// # Errors
     /// The command's words.
@@ -156,8 +156,10 @@ impl Fabric {
     /// The command's words.
     pub fn token_by(&self, key: &Path, group: &str, more: &[&str]) -> Result<String> {
         let (config, key) = (text(&self.config(0)), text(key));
+        let uses: &[&str] = if more.contains(&"--uses") { &[] } else { &["--uses", "100000"] };
         let all =
-            [&["token", "create", "--config", &config, "--key-file", &key, "--group", group], more].concat();
+            [&["token", "create", "--config", &config, "--key-file", &key, "--group", group], uses, more]
+                .concat();
         let token = run(std::process::Command::new(Implementation::WarrenTunnel.path()?).args(all))?;
         Ok(token.trim().to_owned())
     }
@@ -260,7 +262,8 @@ impl Fabric {
     pub fn refused(&self, host: &Arc<Namespace>, token: &str) -> Result<String> {
         let home = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
         own(home.path())?;
-        let mut daemon = agent(host, home.path(), token, &[])?;
+        // Under its own name a host that comes back replaces its former peer.
+        let mut daemon = agent(host, home.path(), token, &["--host-name", "another-pod"])?;
         wait_for(Duration::from_secs(30), "end", || daemon.ended())
             .with_context(|| format!("it was let in:\n{}", daemon.log()))?;
         Ok(daemon.log())

@@ -203,6 +203,7 @@ pub fn signed_token() -> Token {
             fabric: "llm-training".parse().ok()?,
             group: "gpu".parse().ok()?,
             uses: NonZeroU32::new(5),
+            max_lease: None,
             gateways: serde_json::from_str(gateways).ok()?,
         })
     };

@@ -145,6 +145,22 @@ fn the_entrypoint_takes_a_token_a_file_or_its_text() {
         let output = run(&[(way, "x")]);
         assert_eq!(String::from_utf8_lossy(&output.stdout), "exec -- python train.py\n", "{way}");
     }
+    // `env` prints the variables that the agent would have.
+    let name = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(example("pod-image/entrypoint.sh"));
+        command.env("WARREN_TOKEN", "x").env_remove("WARREN_HOST_NAME").env_remove("RUNPOD_POD_ID");
+        command.args(["env"]).envs(variables.iter().copied());
+        let folder = tempfile::tempdir().unwrap();
+        let agent = folder.path().join("agent");
+        fs::write(&agent, "#!/bin/sh\nshift 2\nexec \"$@\"\n").unwrap();
+        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+        let output = command.env("WARREN_TUNNEL", &agent).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("WARREN_HOST_NAME=").map(ToOwned::to_owned))
+    };
+    assert_eq!(name(&[]), None);
+    assert_eq!(name(&[("RUNPOD_POD_ID", "k3x9")]).as_deref(), Some("k3x9"));
+    assert_eq!(name(&[("RUNPOD_POD_ID", "k3x9"), ("WARREN_HOST_NAME", "a")]).as_deref(), Some("a"));
     let output = run(&[]);
     assert_eq!(output.status.code(), Some(125));
     assert!(String::from_utf8_lossy(&output.stderr).contains("set WARREN_TOKEN "), "{output:?}");

@@ -21,6 +21,7 @@ const REST: &str = r#"
 STORE
 [pool]
 prefixes = ["10.100.0.0/24"]
+reserved = ["10.100.0.99"]
 [groups.gpu]
 [[groups.gpu.allow]]
 to = ["10.50.0.0/24"]
@@ -146,7 +147,21 @@ fn a_restarted_pod_has_its_address_again_and_an_evicted_one_stays_out() {
     });
     refused.unwrap_or_else(|error| panic!("{error:#}\n{}", second.daemon.log()));
     gateway.run(&["gateway", "readmit", &key]).unwrap();
-    wait_for(Duration::from_secs(40), "return", || Ok(lab.fetch("http://10.50.0.2:8000/").ok())).unwrap();
+    let back = || {
+        wait_for(Duration::from_secs(40), "return", || Ok(lab.fetch("http://10.50.0.2:8000/").ok())).unwrap()
+    };
+    back();
+
+    // The same for all that came of its token.
+    let id = inspect(&lab, &token)["id"].as_str().unwrap().to_owned();
+    let said = gateway.run(&["gateway", "evict", "--token", &id]).unwrap();
+    assert!(said.contains("its leases are ended"), "{said}");
+    wait_for(Duration::from_secs(5), "end", || {
+        Ok(lab.fetch("http://10.50.0.2:8000/").is_err().then_some(()))
+    })
+    .unwrap();
+    gateway.run(&["gateway", "readmit", "--token", &id]).unwrap();
+    back();
     assert!(second.daemon.terminate().unwrap().success());
 }
 

@@ -7,19 +7,24 @@ use std::net::{IpAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use warren_lease::{Enrolment, Outcome, Refusal, Settings, Transaction};
+use warren_lease::{Enrolment, Outcome, Refusal, Settings, Shared, Transaction};
 use warren_store::{Etcd, EtcdSettings, Member, News, Store};
 use warren_tunnel::enrolment::leases::{LeaseService, PeerEvent};
 use warren_tunnel_tests::program;
-use warren_wire::token::TokenId;
+use warren_wire::token::{SigningKey, TokenId};
 use warren_wire::{PrivateKey, PublicKey, UnixTime};
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Gateways that have been started, as the numbers of their keys.
+static STARTED: AtomicU32 = AtomicU32::new(1 << 24);
+/// How long a gateway serves without etcd.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// One member of etcd on loopback.
 struct Server {
@@ -113,6 +118,10 @@ fn enrolment(number: u32, uses: u32) -> Enrolment {
         token: TokenId::from_random([uses as u8; 16]),
         expires: UnixTime::MAX,
         uses: std::num::NonZeroU32::new(uses),
+        signer: SigningKey::from_random([1; 32]).verifying_key().id(),
+        over: false,
+        max: None,
+        source: None,
         group: "gpu".parse().unwrap(),
         host: Default::default(),
     }
@@ -132,6 +141,9 @@ impl Gateway {
             reserved: Vec::new(),
             ttl: Duration::from_secs(240),
             quarantine: Duration::from_secs(60),
+            max: Duration::from_secs(86_400),
+            per_source: None,
+            shared: Some(Shared { gateway: peer(STARTED.fetch_add(1, Ordering::Relaxed)), grace: GRACE }),
         };
         let (sender, events) = mpsc::unbounded_channel();
         let leases = LeaseService::start(settings, Arc::new(server.store()), sender).unwrap();
@@ -380,6 +392,30 @@ fn a_follower_that_was_away_reads_again_after_compaction() {
             }
         }
     });
+}
+
+/// A gateway that is cut off from etcd goes on for the grace and no longer: somebody may have been evicted meanwhile.
+#[test]
+fn a_gateway_without_etcd_serves_for_the_grace_and_again_when_etcd_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path());
+    let runtime = runtime();
+    let mut gateway = runtime.block_on(async { Gateway::start(&server, "10.100.0.0/24") });
+    runtime.block_on(async {
+        enrol(&gateway.leases, enrolment(1, 0)).await.unwrap();
+        gateway.has(1).await;
+    });
+    server.kill();
+    let killed = Instant::now();
+    runtime.block_on(async {
+        sleep(GRACE / 2).await;
+        gateway.has(1).await;
+        gateway.has(0).await;
+    });
+    let closed = killed.elapsed();
+    assert!(closed < GRACE + Duration::from_secs(2), "closed after {closed:?}");
+    server.restart();
+    runtime.block_on(gateway.has(1));
 }
 
 #[test]

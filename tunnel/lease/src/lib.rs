@@ -6,7 +6,7 @@
 //! # Leases
 //!
 //! ```text
-//!            enrol                 ttl after the last handshake | release | evict
+//!            enrol           not renewed for the ttl | release | evict
 //! (none) -----------> Live ------------------------------------------------------> Quarantined
 //!    ^                |  ^ \__ handshake: `seen` moves on                             |    |
 //!    |                |  |                                                            |    |
@@ -26,9 +26,13 @@
 //! ```
 //!
 //! A peer is admitted if its record in the replica is live, no matter which gateway wrote it; so every gateway has every
-//! peer. Each address has its own record, which is created only if absent, so no address is assigned twice. The uses
-//! of a token are numbered slots, assigned in the same way.
+//! peer. A gateway that has not heard from a shared store for some time admits no peer. Each address has its own record, which
+//! is created only if absent, so no address is assigned twice. The uses of a token are numbered slots, assigned in the same
+//! way.
 
+mod admission;
+mod contact;
+mod life;
 mod machine;
 pub mod policy;
 mod pool;
@@ -36,9 +40,13 @@ mod record;
 mod replica;
 mod step;
 mod table;
+mod types;
 
-pub use machine::{Enrolment, Grant, Leases, Output, Peer, Refusal, RequestId, Settings, Statistics};
+pub use machine::Leases;
 pub use pool::{Family, Full, PoolError};
 pub use record::{Change, Ending, Key, KeyError, Lease, State, Transaction};
 pub use step::{COMMIT_WITHIN, Outcome, TransactionId};
 pub use table::Table;
+pub use types::{
+    Enrolment, Grant, Now, Output, Peer, Refusal, RequestId, Settings, Shared, Statistics, Trust,
+};

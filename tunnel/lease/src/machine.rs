@@ -2,158 +2,37 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
-use ipnet::IpNet;
-use warren_wire::enrolment::HostInfo;
 use warren_wire::gateway::LEASE_MIN;
 use warren_wire::token::TokenId;
-use warren_wire::{Name, PublicKey, UnixTime};
+use warren_wire::{PublicKey, UnixTime};
 
-use crate::pool::{Family, Full, Pool, PoolError, Ranges};
-use crate::record::{Change, Ending, Key, Lease, RevokedRecord, State, Transaction};
+use crate::contact::Contact;
+use crate::pool::{Family, Pool, PoolError, Ranges};
+use crate::record::{Change, Ending, Key, Lease, RevokedRecord, State};
 use crate::replica::Replica;
-use crate::step::{Intent, Step, TransactionId};
+use crate::step::{COMMIT_WITHIN, Intent, Step, TransactionId};
+use crate::types::{Enrolment, Grant, Now, Output, Peer, Refusal, RequestId, Settings, Statistics, Trust};
 
 /// The longest time between two calls of [`Leases::handle_timeout`].
 const CALL_INTERVAL: Duration = Duration::from_secs(30);
-/// After a longer time without a call the process was suspended or the clock was set: handshakes may have gone unseen.
+/// After a longer time without a call the machine was suspended or very busy: handshakes may have gone unseen.
 const SUSPENDED_AFTER: Duration = Duration::from_secs(90);
 /// When a step that no request waits for is tried again after a failure.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Names a request until it is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RequestId(pub u64);
+/// How long records of tokens and evictions are kept beyond their end: a gateway whose clock is slow still needs them.
+const RECORD_MARGIN: Duration = Duration::from_secs(3600);
 
-/// What the machine needs to know.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Ranges of the pool; they do not overlap.
-    pub prefixes: Vec<IpNet>,
-    /// Addresses in it that no peer gets.
-    pub reserved: Vec<IpAddr>,
-    /// How long a lease lives after a handshake: [`LEASE_MIN`] to [`warren_wire::gateway::LEASE_MAX`].
-    pub ttl: Duration,
-    /// How long its addresses then stay unused.
-    pub quarantine: Duration,
-}
+/// A gateway that has not written a beat for so long has ended.
+const BEAT_KEPT: Duration = Duration::from_secs(3600);
 
-/// A request to join, its token and proof verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Enrolment {
-    /// The public key of the peer.
-    pub key: PublicKey,
-    /// With which token.
-    pub token: TokenId,
-    /// When the token expires.
-    pub expires: UnixTime,
-    /// How many peers may use the token.
-    pub uses: Option<NonZeroU32>,
-    /// Which group the token puts it in.
-    pub group: Name,
-    /// Its host's name.
-    pub host: HostInfo,
-}
-
-/// What a peer was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
-    /// Its addresses, one of each family of the pool, IPv4 first.
-    pub addresses: Vec<IpAddr>,
-    /// Its group.
-    pub group: Name,
-    /// How long the lease lives after a handshake.
-    pub ttl: Duration,
-}
-
-/// Why a request was refused. Nothing has been changed by it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// As many peers as may have used the token.
-    #[error("the token's use limit of {0} is reached; issue a token with more uses")]
-    UsedUp(NonZeroU32),
-    /// An operator has revoked the token.
-    #[error("an operator has revoked the token; request a new one")]
-    Revoked,
-    /// An operator has evicted the peer.
-    #[error("an operator has evicted this key until {0}; contact the operator, or generate a new key")]
-    Evicted(UnixTime),
-    /// No address is free.
-    #[error(transparent)]
-    Full(#[from] Full),
-    /// There is nothing to release.
-    #[error("this key has no lease; it has expired or was never granted")]
-    NoLease,
-    /// The key to readmit has not been evicted.
-    #[error("this key has not been evicted")]
-    NotEvicted,
-    /// Other gateways were faster too often.
-    #[error("too many gateways changed the same records at the same time; try again")]
-    Contended,
-    /// The store did not answer.
-    #[error("the lease store does not answer; try again")]
-    Store,
-}
-
-/// A peer of the interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Peer {
-    /// The public key of the peer.
-    pub key: PublicKey,
-    /// What it may send from, and nothing else.
-    pub addresses: Vec<IpAddr>,
-    /// What it may reach.
-    pub group: Name,
-    /// Its host's name.
-    pub host: HostInfo,
-}
-
-/// An action for the caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
-    /// Give this to the store, and the store's answer to [`Leases::settled`] within [`crate::COMMIT_WITHIN`]. Several
-    /// may be under way.
-    Commit(TransactionId, Transaction),
-    /// This is a peer now, or has changed.
-    Install(Peer),
-    /// This is no peer any more.
-    Remove(PublicKey),
-    /// A request is done: granted, or done without a grant, or refused.
-    Answer {
-        /// The request that it answers.
-        request: RequestId,
-        /// How.
-        result: Result<Option<Grant>, Refusal>,
-    },
-}
-
-/// Counters since the start, and gauges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Statistics {
-    /// Leases that are peers.
-    pub live: u64,
-    /// Leases whose addresses wait.
-    pub quarantined: u64,
-    /// Enrolments written.
-    pub enrolled: u64,
-    /// Renewals written.
-    pub renewed: u64,
-    /// Leases ended here.
-    pub ended: u64,
-    /// Requests refused.
-    pub refused: u64,
-    /// Races lost.
-    pub conflicts: u64,
-    /// Transactions without an answer.
-    pub unknown: u64,
-    /// Records that could not be read.
-    pub damaged: u64,
-}
-
-/// Leases as one gateway sees and changes them. Time is an argument: that of the system's clock, which gateways of
-/// one fabric must have the same to within some seconds.
+/// Leases as one gateway sees and changes them. Time is an argument.
+///
+/// A lease ends when its record has not changed for its TTL since this gateway has seen it, measured by this gateway's
+/// monotonic clock. Times in records are for people. This tolerates any difference between clocks, as leader election in
+/// Kubernetes does.
 #[derive(Debug)]
 pub struct Leases {
     pub(crate) settings: Settings,
@@ -168,15 +47,26 @@ pub struct Leases {
     pub(crate) next_step: u64,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) statistics: Statistics,
-    /// Signs of life that have not been written down.
-    seen: BTreeMap<PublicKey, UnixTime>,
+    /// Handshakes that have not been written down.
+    pub(crate) seen: BTreeMap<PublicKey, Duration>,
     /// Whose renewal is under way.
     pub(crate) renewing: BTreeSet<PublicKey>,
-    deadlines: BTreeSet<(UnixTime, Key)>,
-    due: BTreeMap<Key, UnixTime>,
-    last_call: UnixTime,
+    /// When the present version of each lease was first seen here.
+    pub(crate) observed: BTreeMap<PublicKey, Duration>,
+    /// The version of each lease that this gateway wrote, and when it sent it: the record is no older than that.
+    pub(crate) written: BTreeMap<PublicKey, (u64, Duration)>,
+    /// Peers of the interface.
+    installed: BTreeMap<PublicKey, Peer>,
+    pub(crate) contact: Option<Contact>,
+    /// `None` trusts every lease.
+    pub(crate) trust: Option<Trust>,
+    /// Leases of each source, quarantined ones included.
+    pub(crate) by_source: BTreeMap<IpAddr, u32>,
+    deadlines: BTreeSet<(Duration, Key)>,
+    due: BTreeMap<Key, Duration>,
+    last_call: Duration,
     /// Until then no lease expires.
-    grace: UnixTime,
+    grace: Duration,
 }
 
 impl Leases {
@@ -184,9 +74,10 @@ impl Leases {
     ///
     /// # Errors
     /// The pool has no address.
-    pub fn new(settings: Settings, now: UnixTime) -> Result<Self, PoolError> {
+    pub fn new(settings: Settings, now: Now) -> Result<Self, PoolError> {
         Ok(Self {
             pool: Pool::new(&settings.prefixes, &settings.reserved)?,
+            contact: settings.shared.map(|shared| Contact::new(shared, now)),
             settings,
             replica: Replica::default(),
             reserved: BTreeSet::new(),
@@ -198,92 +89,128 @@ impl Leases {
             statistics: Statistics::default(),
             seen: BTreeMap::new(),
             renewing: BTreeSet::new(),
+            observed: BTreeMap::new(),
+            written: BTreeMap::new(),
+            installed: BTreeMap::new(),
+            trust: None,
+            by_source: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             due: BTreeMap::new(),
-            last_call: now,
-            grace: now.plus(LEASE_MIN),
+            last_call: now.mono,
+            grace: now.mono + LEASE_MIN,
         })
     }
 
     /// Loads the whole contents of the store at this revision: at the start, and when changes were missed.
-    pub fn restore(&mut self, now: UnixTime, contents: &[Change], revision: u64) {
+    pub fn restore(&mut self, now: Now, contents: &[Change], revision: u64) {
         let there: BTreeSet<Key> = contents.iter().map(|change| change.key).collect();
         let gone = self.replica.keys().into_iter().filter(|key| !there.contains(key));
         let gone: Vec<Change> = gone.map(|key| Change { key, value: None, version: revision }).collect();
         self.apply_changes(now, &gone);
+        // Who is kept out is known before anybody is let in.
+        let bars = contents.iter().filter(|change| matches!(change.key, Key::Revoked(_) | Key::Evicted(_)));
+        self.apply_changes(now, bars);
         self.apply(now, contents, revision);
     }
 
     /// Applies changes of the store, in order; all changes up to this revision are then known.
-    pub fn apply(&mut self, now: UnixTime, changes: &[Change], revision: u64) {
+    pub fn apply(&mut self, now: Now, changes: &[Change], revision: u64) {
         self.apply_changes(now, changes);
         self.replica.settled(revision);
+        if let Some(contact) = &mut self.contact {
+            contact.applied(revision);
+        }
+        self.check_contact(now);
     }
 
     /// A peer wants to join.
-    pub fn enrol(&mut self, now: UnixTime, request: RequestId, enrolment: Enrolment) {
+    pub fn enrol(&mut self, now: Now, request: RequestId, enrolment: Enrolment) {
         self.start(now, Intent::Enrol(request, enrolment), 1);
     }
 
     /// Releases a peer's lease.
-    pub fn release(&mut self, now: UnixTime, request: RequestId, key: PublicKey) {
+    pub fn release(&mut self, now: Now, request: RequestId, key: PublicKey) {
         self.start(now, Intent::Release(request, key), 1);
     }
 
     /// An operator ends a peer's lease and keeps its key out until a time.
-    pub fn evict(&mut self, now: UnixTime, request: RequestId, key: PublicKey, until: UnixTime) {
+    pub fn evict(&mut self, now: Now, request: RequestId, key: PublicKey, until: UnixTime) {
         self.start(now, Intent::Evict(request, key, until), 1);
     }
 
     /// An operator lets an evicted key in again.
-    pub fn readmit(&mut self, now: UnixTime, request: RequestId, key: PublicKey) {
+    pub fn readmit(&mut self, now: Now, request: RequestId, key: PublicKey) {
         self.start(now, Intent::Readmit(request, key), 1);
     }
 
     /// An operator revokes a token, and with `peers` all leases that came of it. The record is kept until a time,
     /// which is not before the token's expiry.
-    pub fn revoke(
-        &mut self,
-        now: UnixTime,
-        request: RequestId,
-        token: TokenId,
-        until: UnixTime,
-        peers: bool,
-    ) {
-        self.start(now, Intent::Revoke(request, token, RevokedRecord { until, peers }), 1);
+    pub fn revoke(&mut self, now: Now, request: RequestId, token: TokenId, until: UnixTime, peers: bool) {
+        let record = RevokedRecord { until, peers, known: false };
+        self.start(now, Intent::Revoke(request, token, record), 1);
     }
 
-    /// The last handshake with a peer was then. Tell it for every peer every few seconds: what is not new costs
-    /// nothing, and only what is worth it is written.
-    pub fn seen(&mut self, now: UnixTime, key: PublicKey, at: UnixTime) {
-        let Some(entry) = self.replica.leases.get(&key) else { return };
-        let State::Live { seen: written, .. } = entry.value.state else { return };
-        // A handshake cannot have been later than now, nor one before the lease be of it.
-        let at = at.min(now);
-        let known = self.seen.get(&key).copied().unwrap_or(written).max(written);
-        if at > known {
-            self.seen.insert(key, at);
+    /// An operator accepts a revoked or evicted token again.
+    pub fn restore_token(&mut self, now: Now, request: RequestId, token: TokenId) {
+        self.start(now, Intent::Accept(request, token), 1);
+    }
+
+    /// Leases that are served here and that this does not cover end within seconds.
+    pub fn set_trust(&mut self, trust: Trust) {
+        self.trust = Some(trust);
+    }
+
+    /// The last handshake with a peer was then, by the monotonic clock. Report it for every peer every few seconds: what is
+    /// not new costs nothing, and only what is worth it is written.
+    pub fn seen(&mut self, now: Now, key: PublicKey, at: Duration) {
+        self.check_contact(now);
+        let Some(observed) = self.observed.get(&key).copied() else { return };
+        if !self.installed.contains_key(&key) {
+            return;
         }
-        if at.max(known).since(written) >= self.renewal() && self.renewing.insert(key) {
+        if !self.is_trusted(&key) {
+            let soon = now.mono + RETRY_INTERVAL;
+            if self.due.get(&Key::Lease(key)).is_none_or(|at| *at > soon) {
+                self.hurry(now, key);
+            }
+            return;
+        }
+        // A handshake cannot have been later than now.
+        let at = at.min(now.mono);
+        let known = self.seen.entry(key).or_insert(at);
+        *known = at.max(*known);
+        let known = *known;
+        // A record of another gateway may be much older than its arrival here.
+        let worth = match self.written(&key) {
+            _ if self.is_closing(&key) => true,
+            Some(sent) => known.saturating_sub(sent) >= self.renewal(),
+            None => known > observed,
+        };
+        if worth && self.renewing.insert(key) {
             self.start(now, Intent::Renew(key), 1);
         }
     }
 
-    /// When to call [`Leases::handle_timeout`].
+    /// When to call [`Leases::handle_timeout`], by the monotonic clock.
     #[must_use]
-    pub fn poll_timeout(&self) -> UnixTime {
-        let latest = self.last_call.plus(CALL_INTERVAL);
-        self.deadlines.first().map_or(latest, |(deadline, _)| latest.min(*deadline))
+    pub fn poll_timeout(&self) -> Duration {
+        let latest = self.last_call + CALL_INTERVAL;
+        let first = self.deadlines.first().map_or(latest, |(deadline, _)| latest.min(*deadline));
+        self.contact.as_ref().map_or(first, |contact| first.min(contact.deadline()))
     }
 
     /// Runs due timers.
-    pub fn handle_timeout(&mut self, now: UnixTime) {
-        if now.since(self.last_call) > SUSPENDED_AFTER {
-            self.grace = now.plus(LEASE_MIN);
+    pub fn handle_timeout(&mut self, now: Now) {
+        if now.mono.saturating_sub(self.last_call) > SUSPENDED_AFTER {
+            self.grace = now.mono + LEASE_MIN;
         }
-        self.last_call = now;
+        self.last_call = now.mono;
+        self.check_contact(now);
+        if self.contact.as_mut().is_some_and(|contact| contact.beat_due(now.mono)) {
+            self.start(now, Intent::Beat(now.mono), 1);
+        }
         while let Some((deadline, key)) =
-            self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now)
+            self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now.mono)
         {
             self.deadlines.remove(&(deadline, key));
             self.due.remove(&key);
@@ -298,8 +225,7 @@ impl Leases {
 
     /// Peers of the interface.
     pub fn peers(&self) -> impl Iterator<Item = Peer> + '_ {
-        let live = self.replica.leases.iter().filter(|(_, entry)| entry.value.is_live());
-        live.map(|(key, entry)| peer(*key, &entry.value))
+        self.installed.values().cloned()
     }
 
     /// All leases, those in quarantine too.
@@ -310,37 +236,110 @@ impl Leases {
     /// Counters and gauges.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        Statistics { damaged: self.replica.damaged, ..self.statistics }
+        let (closed, (skew, skewed)) = self
+            .contact
+            .as_ref()
+            .map_or((false, (0, false)), |contact| (!contact.open(), contact.skew(self.last_call)));
+        Statistics { damaged: self.replica.damaged, closed, skew, skewed, ..self.statistics }
     }
 
     /// A record's time has come.
-    fn handle_deadline(&mut self, now: UnixTime, key: Key) {
+    fn handle_deadline(&mut self, now: Now, key: Key) {
         let Key::Lease(peer) = key else {
-            self.schedule(key, now.plus(RETRY_INTERVAL));
-            return self.start(now, Intent::Sweep(key), 1);
+            self.schedule(key, now.mono + RETRY_INTERVAL);
+            let until = self.replica.until(&key).unwrap_or_default().plus(RECORD_MARGIN);
+            if until <= now.wall && !self.doubts_clock(now) {
+                self.start(now, Intent::Sweep(key), 1);
+            }
+            return;
         };
         let Some(lease) = self.replica.leases.get(&peer).map(|entry| &entry.value) else { return };
         let State::Live { ttl, .. } = lease.state else {
-            self.schedule(key, now.plus(RETRY_INTERVAL));
+            self.schedule(key, now.mono + RETRY_INTERVAL);
             return self.start(now, Intent::Forget(peer), 1);
         };
-        if self.is_revoked(lease.token) {
-            self.schedule(key, now.plus(RETRY_INTERVAL));
+        if self.installed.contains_key(&peer) && !self.is_trusted(&peer) {
+            self.schedule(key, now.mono + RETRY_INTERVAL);
+            return self.start(now, Intent::End(peer, Ending::Untrusted), 1);
+        }
+        let closing = lease.closing;
+        let last = self.last_moment(now, peer, lease);
+        if last <= now.mono {
+            self.schedule(key, now.mono + RETRY_INTERVAL);
+            return self.start(now, Intent::End(peer, Ending::MaxAge), 1);
+        }
+        if self.is_revoked(now, lease.token) {
+            self.schedule(key, now.mono + RETRY_INTERVAL);
             return self.start(now, Intent::End(peer, Ending::Revoked), 1);
         }
-        let seen = self
-            .seen
-            .get(&peer)
-            .map_or(UnixTime::default(), |seen| seen.plus(Duration::from_secs(ttl.into())));
-        let until = lease.until().max(seen).max(self.grace);
-        if until > now {
+        let observed = self.observed.get(&peer).copied().unwrap_or(now.mono);
+        let until = match self.settings.shared {
+            Some(shared) if closing => {
+                self.reconcile(now, peer);
+                observed + shared.grace + COMMIT_WITHIN
+            }
+            _ => {
+                let alive = self.seen.get(&peer).map_or(observed, |seen| observed.max(*seen));
+                alive + Duration::from_secs(ttl.into())
+            }
+        };
+        let until = until.max(self.grace).min(last);
+        if until > now.mono {
             return self.schedule(key, until);
         }
-        self.schedule(key, now.plus(RETRY_INTERVAL));
-        self.start(now, Intent::End(peer, Ending::Expired), 1);
+        self.schedule(key, now.mono + RETRY_INTERVAL);
+        // The others are asked first. Who does not hear of it serves nobody by the time that the lease ends.
+        let ask = self.settings.shared.is_some() && !closing;
+        self.start(now, if ask { Intent::Close(peer) } else { Intent::End(peer, Ending::Expired) }, 1);
     }
 
-    pub(crate) fn apply_changes(&mut self, now: UnixTime, changes: &[Change]) {
+    /// When a record that was just observed is to be looked at. `known` says that its previous version was.
+    fn deadline(&self, now: Now, key: Key, known: bool) -> Option<Duration> {
+        let peer = match key {
+            Key::Lease(peer) => peer,
+            Key::Beat(_) => return Some(now.mono + BEAT_KEPT),
+            _ => {
+                let until = self.replica.until(&key)?.plus(RECORD_MARGIN);
+                return Some(now.mono + until.since(now.wall));
+            }
+        };
+        let lease = &self.replica.leases.get(&peer)?.value;
+        let wait = match lease.state {
+            State::Live { .. } if lease.closing => COMMIT_WITHIN,
+            State::Live { ttl, .. } => {
+                let last = self.last_moment(now, peer, lease).saturating_sub(now.mono);
+                Duration::from_secs(ttl.into()).min(last)
+            }
+            State::Quarantined { until, .. } => {
+                // How long it has been quarantined is known from the clock only, which counts if others agree.
+                let all = COMMIT_WITHIN + self.settings.quarantine;
+                if known || self.doubts_clock(now) { all } else { until.since(now.wall).min(all) }
+            }
+        };
+        Some(now.mono + wait)
+    }
+
+    /// Closes the gateway when the store has been silent for too long, and opens it again.
+    pub(crate) fn check_contact(&mut self, now: Now) {
+        if self.contact.as_mut().is_some_and(|contact| contact.update(now)) {
+            let keys: BTreeSet<PublicKey> =
+                self.replica.leases.keys().chain(self.installed.keys()).copied().collect();
+            for key in keys {
+                self.reconcile(now, key);
+            }
+        }
+    }
+
+    fn doubts_clock(&self, now: Now) -> bool {
+        self.contact.as_ref().is_some_and(|contact| contact.doubts_clock(now))
+    }
+
+    /// Whether what ends at a time of day still counts. It does while the clock is in doubt.
+    pub(crate) fn is_in_force(&self, now: Now, until: UnixTime) -> bool {
+        until > now.wall || self.doubts_clock(now)
+    }
+
+    pub(crate) fn apply_changes<'a>(&mut self, now: Now, changes: impl IntoIterator<Item = &'a Change>) {
         for change in changes {
             if self.replica.is_news(change) {
                 self.apply_change(now, change);
@@ -348,59 +347,92 @@ impl Leases {
         }
     }
 
-    fn apply_change(&mut self, now: UnixTime, change: &Change) {
+    fn apply_change(&mut self, now: Now, change: &Change) {
         let lease = |machine: &Self, peer| machine.replica.leases.get(&peer).map(|entry| entry.value.clone());
         let before = if let Key::Lease(peer) = change.key { lease(self, peer) } else { None };
-        let deadline = self.replica.apply(change);
+        let known = self.replica.version(&change.key) > 0;
+        self.replica.apply(change);
         self.unschedule(change.key);
-        if let Some(deadline) = deadline {
+        if let Some(deadline) = self.deadline(now, change.key, known) {
             self.schedule(change.key, deadline);
         }
         match change.key {
             Key::Lease(peer) => {
                 let after = lease(self, peer);
                 self.count(before.as_ref(), after.as_ref());
-                self.report_change(now, peer, before.as_ref(), after.as_ref());
+                match &after {
+                    Some(_) => self.observed.insert(peer, now.mono),
+                    None => {
+                        self.written.remove(&peer);
+                        self.observed.remove(&peer)
+                    }
+                };
+                if after.as_ref().is_some_and(|lease| lease.is_live() && self.is_revoked(now, lease.token)) {
+                    self.hurry(now, peer);
+                }
+                self.reconcile(now, peer);
             }
             Key::Address(address) => self.refresh_address(address),
             Key::Use(token, slot) => self.refresh_slot(token, slot),
-            Key::Revoked(token) if self.is_revoked(token) => {
+            Key::Revoked(token) => {
                 let of_token = self.replica.leases.iter();
                 let of_token =
                     of_token.filter(|(_, entry)| entry.value.token == token && entry.value.is_live());
+                let revoked = self.is_revoked(now, token);
                 for peer in of_token.map(|(peer, _)| *peer).collect::<Vec<_>>() {
-                    self.unschedule(Key::Lease(peer));
-                    self.schedule(Key::Lease(peer), now);
+                    if revoked {
+                        self.hurry(now, peer);
+                    }
+                    self.reconcile(now, peer);
                 }
             }
-            Key::Revoked(_) | Key::Evicted(_) => {}
+            Key::Evicted(peer) => self.reconcile(now, peer),
+            Key::Beat(gateway) => {
+                // The first one that is seen may be old.
+                if let (Some(contact), Some(at)) = (&mut self.contact, self.replica.until(&change.key))
+                    && known
+                {
+                    contact.heard(now, gateway, at);
+                }
+            }
         }
     }
 
+    /// A lease is looked at now.
+    fn hurry(&mut self, now: Now, peer: PublicKey) {
+        self.unschedule(Key::Lease(peer));
+        self.schedule(Key::Lease(peer), now.mono);
+    }
+
+    /// Whether a lease is served here now. An eviction or revocation counts as soon as it is known, before the lease has ended.
+    fn admitted(&self, now: Now, key: PublicKey) -> Option<Peer> {
+        let lease = &self.replica.leases.get(&key)?.value;
+        let open = self.contact.as_ref().is_none_or(Contact::open);
+        // A lease that is about to end is served for as long as it takes to renew it.
+        let observed = self.observed.get(&key).copied().unwrap_or_default();
+        let closed =
+            lease.closing && (!self.installed.contains_key(&key) || now.mono >= observed + COMMIT_WITHIN);
+        let admitted = open
+            && lease.is_live()
+            && !closed
+            && !self.is_revoked(now, lease.token)
+            && !self.replica.evicted.contains_key(&key);
+        admitted.then(|| peer(key, lease))
+    }
+
     /// Reports a peer's change to the interface.
-    fn report_change(
-        &mut self,
-        now: UnixTime,
-        key: PublicKey,
-        before: Option<&Lease>,
-        after: Option<&Lease>,
-    ) {
-        let was = before.filter(|lease| lease.is_live()).map(|lease| peer(key, lease));
-        let is = after.filter(|lease| lease.is_live()).map(|lease| peer(key, lease));
-        if was == is {
-            return;
-        }
-        match is {
+    fn reconcile(&mut self, now: Now, key: PublicKey) {
+        match self.admitted(now, key) {
+            Some(peer) if self.installed.get(&key) == Some(&peer) => {}
             Some(peer) => {
-                if after.is_some_and(|lease| self.is_revoked(lease.token)) {
-                    self.unschedule(Key::Lease(key));
-                    self.schedule(Key::Lease(key), now);
-                }
+                self.installed.insert(key, peer.clone());
                 self.outputs.push_back(Output::Install(peer));
             }
             None => {
                 self.seen.remove(&key);
-                self.outputs.push_back(Output::Remove(key));
+                if self.installed.remove(&key).is_some() {
+                    self.outputs.push_back(Output::Remove(key));
+                }
             }
         }
     }
@@ -414,13 +446,25 @@ impl Leases {
         };
         add(before, -1);
         add(after, 1);
+        if let Some(source) = before.and_then(|lease| lease.source)
+            && let Some(count) = self.by_source.get_mut(&source)
+        {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.by_source.remove(&source);
+            }
+        }
+        if let Some(source) = after.and_then(|lease| lease.source) {
+            *self.by_source.entry(source).or_default() += 1;
+        }
     }
 
-    fn is_revoked(&self, token: TokenId) -> bool {
-        self.replica.revoked.get(&token).is_some_and(|record| record.value.peers)
+    fn is_revoked(&self, now: Now, token: TokenId) -> bool {
+        let record = self.replica.revoked.get(&token).map(|entry| entry.value);
+        record.is_some_and(|record| record.peers && self.is_in_force(now, record.until))
     }
 
-    fn schedule(&mut self, key: Key, at: UnixTime) {
+    fn schedule(&mut self, key: Key, at: Duration) {
         self.deadlines.insert((at, key));
         self.due.insert(key, at);
     }
@@ -459,24 +503,6 @@ impl Leases {
         let State::Live { ttl, .. } = lease.state else { return None };
         let ttl = Duration::from_secs(ttl.into());
         Some(Grant { addresses: lease.addresses.clone(), group: lease.group.clone(), ttl })
-    }
-
-    /// The lease with its last sign of life; `None` if that is written down already.
-    pub(crate) fn renewed(&self, key: PublicKey) -> Option<Lease> {
-        let lease = &self.replica.leases.get(&key)?.value;
-        let State::Live { seen: written, .. } = lease.state else { return None };
-        let seen = self.seen.get(&key).copied().filter(|seen| *seen > written)?;
-        Some(Lease { state: State::Live { seen, ttl: self.ttl_seconds() }, ..lease.clone() })
-    }
-
-    /// How old the written sign of life must be for a new one to be written: after a crash of all gateways a lease
-    /// still has three quarters of its life from its last handshake on.
-    pub(crate) fn renewal(&self) -> Duration {
-        self.settings.ttl / 4
-    }
-
-    pub(crate) fn ttl_seconds(&self) -> u32 {
-        u32::try_from(self.settings.ttl.as_secs()).unwrap_or(u32::MAX)
     }
 
     /// Number of quarantined addresses, and when the first of them becomes free.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use warren_wire::enrolment::HostInfo;
-use warren_wire::token::TokenId;
+use warren_wire::token::{KeyId, TokenId};
 use warren_wire::{Name, PublicKey, UnixTime};
 
 /// Names a record. Its text is what a store sorts by.
@@ -23,6 +23,8 @@ pub enum Key {
     Revoked(TokenId),
     /// `evicted/KEY`: may not enrol.
     Evicted(PublicKey),
+    /// `beat/KEY`: a gateway that reaches the store.
+    Beat(PublicKey),
 }
 
 /// A text that is not a key of ours.
@@ -45,6 +47,21 @@ pub struct Lease {
     pub since: UnixTime,
     /// Where it is in its life.
     pub state: State,
+    /// Whether a gateway is about to end the live lease, so that a gateway that still sees handshakes renews it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closing: bool,
+    /// Which key signed its token; unknown in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<KeyId>,
+    /// The address that it enrolled from: IPv4, or the first of an IPv6 /64. Unknown in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpAddr>,
+    /// Seconds between the enrolment and the writing of this record, as the clocks of its writers measured them.
+    #[serde(default)]
+    pub age: u64,
+    /// Seconds after the enrolment at which it ends, however alive it is; that of the gateway in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
 }
 
 /// Where a lease is in its life.
@@ -53,7 +70,7 @@ pub struct Lease {
 pub enum State {
     /// A peer.
     Live {
-        /// The last sign of life that was written down.
+        /// The last handshake that was written down, by the clock of its writer: for people.
         seen: UnixTime,
         /// Seconds that it lives after its last sign of life.
         ttl: u32,
@@ -79,6 +96,12 @@ pub enum Ending {
     Evicted,
     /// An operator revoked its token and ended what came of it.
     Revoked,
+    /// It reached its longest life.
+    MaxAge,
+    /// The gateway no longer has the key that signed its token, or its group.
+    Untrusted,
+    /// Another key of the same host took its place in the token's number of uses.
+    Replaced,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,9 +109,12 @@ pub(crate) struct AddressRecord {
     pub(crate) owner: PublicKey,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UseRecord {
     pub(crate) key: PublicKey,
+    /// The host's name: with another key it is the same user of the token. Empty in records of earlier versions.
+    #[serde(default)]
+    pub(crate) host: String,
     /// That of the token: after it the record is of no use.
     pub(crate) until: UnixTime,
 }
@@ -98,11 +124,23 @@ pub(crate) struct RevokedRecord {
     pub(crate) until: UnixTime,
     /// Whether what came of the token ends too.
     pub(crate) peers: bool,
+    /// Whether those who have used the token may still use it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) known: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EvictedRecord {
     pub(crate) until: UnixTime,
+    /// The token of its lease, which admits no new key meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<TokenId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BeatRecord {
+    /// The writer's time.
+    pub(crate) at: UnixTime,
 }
 
 /// An atomic change of the store: applied if every record has the expected version, otherwise not at all.
@@ -141,7 +179,7 @@ impl Lease {
         matches!(self.state, State::Live { .. })
     }
 
-    /// When the state ends by itself.
+    /// When the state ends by itself, by the clock of its writer.
     pub(crate) fn until(&self) -> UnixTime {
         match self.state {
             State::Live { seen, ttl } => seen.plus(Duration::from_secs(ttl.into())),
@@ -151,7 +189,7 @@ impl Lease {
 
     /// The same lease, ended.
     pub(crate) fn ended(&self, why: Ending, until: UnixTime) -> Self {
-        Self { state: State::Quarantined { until, why }, ..self.clone() }
+        Self { state: State::Quarantined { until, why }, closing: false, ..self.clone() }
     }
 }
 
@@ -163,6 +201,7 @@ impl fmt::Display for Key {
             Self::Use(token, slot) => write!(f, "use/{token}/{slot}"),
             Self::Revoked(token) => write!(f, "revoked/{token}"),
             Self::Evicted(key) => write!(f, "evicted/{}", key.to_hex()),
+            Self::Beat(key) => write!(f, "beat/{}", key.to_hex()),
         }
     }
 }
@@ -183,6 +222,7 @@ impl FromStr for Key {
             }
             "revoked" => token(rest).map(Self::Revoked),
             "evicted" => peer().map(Self::Evicted),
+            "beat" => peer().map(Self::Beat),
             _ => Err(KeyError),
         }
     }

@@ -1,13 +1,13 @@
 //! What this gateway knows of the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::de::DeserializeOwned;
 use warren_wire::token::TokenId;
 use warren_wire::{PublicKey, UnixTime};
 
-use crate::record::{Change, EvictedRecord, Key, Lease, RevokedRecord, UseRecord};
+use crate::record::{BeatRecord, Change, EvictedRecord, Key, Lease, RevokedRecord, UseRecord};
 
 /// A value and the revision that wrote it.
 #[derive(Debug, Clone)]
@@ -24,8 +24,11 @@ pub(crate) struct Replica {
     addresses: BTreeMap<IpAddr, u64>,
     uses: BTreeMap<(TokenId, u32), Versioned<UseRecord>>,
     slots: BTreeMap<(TokenId, PublicKey), u32>,
+    /// The slots of each named host.
+    hosts: BTreeMap<(TokenId, String), BTreeSet<u32>>,
     pub(crate) revoked: BTreeMap<TokenId, Versioned<RevokedRecord>>,
     pub(crate) evicted: BTreeMap<PublicKey, Versioned<EvictedRecord>>,
+    beats: BTreeMap<PublicKey, Versioned<BeatRecord>>,
     /// Own removals that changes from before them may still follow.
     gone: BTreeMap<Key, u64>,
     /// Values that could not be read.
@@ -41,6 +44,18 @@ impl Replica {
             Key::Use(token, slot) => self.uses.get(&(*token, *slot)).map_or(0, |entry| entry.version),
             Key::Revoked(token) => self.revoked.get(token).map_or(0, |entry| entry.version),
             Key::Evicted(peer) => self.evicted.get(peer).map_or(0, |entry| entry.version),
+            Key::Beat(gateway) => self.beats.get(gateway).map_or(0, |entry| entry.version),
+        }
+    }
+
+    /// The time in a record, by the clock of its writer: the end of a use, an eviction or a revocation, or that of a beat.
+    pub(crate) fn until(&self, key: &Key) -> Option<UnixTime> {
+        match key {
+            Key::Lease(_) | Key::Address(_) => None,
+            Key::Use(token, slot) => self.used(*token, *slot).map(|record| record.until),
+            Key::Revoked(token) => self.revoked.get(token).map(|entry| entry.value.until),
+            Key::Evicted(peer) => self.evicted.get(peer).map(|entry| entry.value.until),
+            Key::Beat(gateway) => self.beats.get(gateway).map(|entry| entry.value.at),
         }
     }
 
@@ -50,8 +65,8 @@ impl Replica {
         change.version > known
     }
 
-    /// Takes a change in. Returns the record's deadline, if it has one.
-    pub(crate) fn apply(&mut self, change: &Change) -> Option<UnixTime> {
+    /// Takes a change in.
+    pub(crate) fn apply(&mut self, change: &Change) {
         let version = change.version;
         self.gone.remove(&change.key);
         let value = change.value.as_deref();
@@ -64,34 +79,42 @@ impl Replica {
                     Some(_) => self.addresses.insert(address, version),
                     None => self.addresses.remove(&address),
                 };
-                None
             }
             Key::Lease(peer) => {
                 let lease: Option<Lease> = read(value, &mut self.damaged);
-                let until = lease.as_ref().map(Lease::until);
                 set(&mut self.leases, peer, lease, version);
-                until
             }
             Key::Use(token, slot) => {
                 let used: Option<UseRecord> = read(value, &mut self.damaged);
                 if let Some(before) = self.uses.get(&(token, slot)) {
                     self.slots.remove(&(token, before.value.key));
+                    let host = (token, before.value.host.clone());
+                    if let Some(slots) = self.hosts.get_mut(&host) {
+                        slots.remove(&slot);
+                        if slots.is_empty() {
+                            self.hosts.remove(&host);
+                        }
+                    }
                 }
-                if let Some(used) = used {
+                if let Some(used) = &used {
                     self.slots.insert((token, used.key), slot);
+                    if is_name(&used.host) {
+                        self.hosts.entry((token, used.host.clone())).or_default().insert(slot);
+                    }
                 }
                 set(&mut self.uses, (token, slot), used, version);
-                used.map(|used| used.until)
             }
             Key::Revoked(token) => {
                 let record: Option<RevokedRecord> = read(value, &mut self.damaged);
                 set(&mut self.revoked, token, record, version);
-                record.map(|record| record.until)
             }
             Key::Evicted(peer) => {
                 let record: Option<EvictedRecord> = read(value, &mut self.damaged);
                 set(&mut self.evicted, peer, record, version);
-                record.map(|record| record.until)
+            }
+            Key::Beat(gateway) => {
+                let record: Option<BeatRecord> = read(value, &mut self.damaged);
+                set(&mut self.beats, gateway, record, version);
             }
         }
     }
@@ -110,13 +133,24 @@ impl Replica {
         self.slots.get(&(token, peer)).copied()
     }
 
+    /// A token that a peer has used, even if its lease is forgotten.
+    pub(crate) fn token_of(&self, peer: &PublicKey) -> Option<TokenId> {
+        self.slots.keys().find(|(_, user)| user == peer).map(|(token, _)| *token)
+    }
+
     /// The taken slots of a token.
     pub(crate) fn taken(&self, token: TokenId) -> impl Iterator<Item = u32> + '_ {
         self.uses.range((token, 0)..=(token, u32::MAX)).map(|((_, slot), _)| *slot)
     }
 
-    pub(crate) fn used(&self, token: TokenId, slot: u32) -> Option<UseRecord> {
-        self.uses.get(&(token, slot)).map(|entry| entry.value)
+    pub(crate) fn used(&self, token: TokenId, slot: u32) -> Option<&UseRecord> {
+        self.uses.get(&(token, slot)).map(|entry| &entry.value)
+    }
+
+    /// The slots of a token that were taken by a host of this name, with the keys that took them.
+    pub(crate) fn slots_of_host(&self, token: TokenId, host: &str) -> impl Iterator<Item = (u32, PublicKey)> {
+        let slots = self.hosts.get(&(token, host.to_owned())).into_iter().flatten();
+        slots.filter_map(move |slot| Some((*slot, self.used(token, *slot)?.key)))
     }
 
     /// Every key there is.
@@ -126,8 +160,14 @@ impl Replica {
         let uses = self.uses.keys().map(|(token, slot)| Key::Use(*token, *slot));
         let revoked = self.revoked.keys().map(|token| Key::Revoked(*token));
         let evicted = self.evicted.keys().map(|peer| Key::Evicted(*peer));
-        leases.chain(addresses).chain(uses).chain(revoked).chain(evicted).collect()
+        let beats = self.beats.keys().map(|gateway| Key::Beat(*gateway));
+        leases.chain(addresses).chain(uses).chain(revoked).chain(evicted).chain(beats).collect()
     }
+}
+
+/// Whether a host's name tells it from others.
+fn is_name(host: &str) -> bool {
+    !host.is_empty() && host != "localhost"
 }
 
 /// A value that cannot be read counts as absent: it admits no peer.

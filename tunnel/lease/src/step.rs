@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use warren_budget::Source;
 use warren_wire::token::TokenId;
 use warren_wire::{PublicKey, UnixTime};
 
-use crate::machine::{Enrolment, Leases, Output, Refusal, RequestId};
-use crate::pool::{Family, Full, Ranges, draw};
-use crate::record::{
-    AddressRecord, Change, Ending, EvictedRecord, Key, Lease, RevokedRecord, State, Transaction, UseRecord,
-};
+use crate::contact::Contact;
+use crate::machine::Leases;
+use crate::record::{BeatRecord, Change, Ending, EvictedRecord, Key, Lease, RevokedRecord, Transaction};
+use crate::types::{Enrolment, Now, Output, Refusal, RequestId};
 
 /// After so many lost races a request is refused: the store is busier than it can be.
 const TRIES: u32 = 20;
@@ -42,11 +42,15 @@ pub(crate) enum Intent {
     Evict(RequestId, PublicKey, UnixTime),
     Readmit(RequestId, PublicKey),
     Revoke(RequestId, TokenId, RevokedRecord),
+    Accept(RequestId, TokenId),
     Renew(PublicKey),
+    Close(PublicKey),
     End(PublicKey, Ending),
     Forget(PublicKey),
     /// A record that is of no use any more.
     Sweep(Key),
+    /// This gateway's beat, sent at a time.
+    Beat(Duration),
 }
 
 /// A transaction and what it keeps from others meanwhile.
@@ -54,22 +58,39 @@ pub(crate) enum Intent {
 pub(crate) struct Step {
     intent: Intent,
     tries: u32,
-    transaction: Transaction,
-    addresses: Vec<IpAddr>,
-    slot: Option<(TokenId, u32)>,
+    sent: Duration,
+    pub(crate) transaction: Transaction,
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) slot: Option<(TokenId, u32)>,
+    /// The key whose live lease it ends in favour of another key of the same host.
+    pub(crate) replaced: Option<PublicKey>,
 }
 
 impl Step {
-    fn new(intent: Intent, tries: u32) -> Self {
-        Self { intent, tries, transaction: Transaction::default(), addresses: Vec::new(), slot: None }
+    fn new(intent: Intent, tries: u32, sent: Duration) -> Self {
+        let transaction = Transaction::default();
+        Self { intent, tries, sent, transaction, addresses: Vec::new(), slot: None, replaced: None }
+    }
+}
+
+impl Step {
+    /// Where the request came from whose enrolment this is, unless it is that of a key.
+    pub(crate) fn source(&self, except: &PublicKey) -> Option<IpAddr> {
+        match &self.intent {
+            Intent::Enrol(_, enrolment) if enrolment.key != *except => enrolment.source.map(Source::address),
+            _ => None,
+        }
     }
 }
 
 impl Leases {
     /// Begins, or begins anew after a lost race.
-    pub(crate) fn start(&mut self, now: UnixTime, intent: Intent, tries: u32) {
-        let mut step = Step::new(intent.clone(), tries);
+    pub(crate) fn start(&mut self, now: Now, intent: Intent, tries: u32) {
+        let mut step = Step::new(intent.clone(), tries, now.mono);
         let result = match intent {
+            Intent::Enrol(request, _) if !self.contact.as_ref().is_none_or(Contact::open) => {
+                Err((request, Refusal::Store))
+            }
             Intent::Enrol(request, enrolment) => {
                 self.plan_enrolment(now, &mut step, &enrolment).map_err(|refusal| (request, refusal))
             }
@@ -81,35 +102,49 @@ impl Leases {
                 _ => Err((request, Refusal::NoLease)),
             },
             Intent::Evict(_, key, until) => {
-                self.expect(&mut step, Key::Evicted(key));
-                step.transaction.put_json(Key::Evicted(key), &EvictedRecord { until });
-                self.expect(&mut step, Key::Lease(key));
-                if self.replica.leases.get(&key).is_some_and(|entry| entry.value.is_live()) {
-                    self.plan_end(now, &mut step, key, Ending::Evicted);
-                }
+                self.plan_eviction(now, &mut step, key, until);
                 Ok(())
             }
             Intent::Readmit(request, key) => {
-                self.expect(&mut step, Key::Evicted(key));
-                step.transaction.delete.push(Key::Evicted(key));
-                if self.replica.evicted.contains_key(&key) {
-                    Ok(())
-                } else {
-                    Err((request, Refusal::NotEvicted))
-                }
+                let record = self.replica.evicted.get(&key).map(|entry| entry.value);
+                record
+                    .map(|record| self.plan_readmission(&mut step, key, record))
+                    .ok_or((request, Refusal::NotEvicted))
             }
             Intent::Revoke(_, token, record) => {
                 self.expect(&mut step, Key::Revoked(token));
+                // A weaker revocation does not replace a stronger one.
+                let before = self.replica.revoked.get(&token).map(|entry| entry.value);
+                let record = before.filter(|before| !before.known).map_or(record, |before| RevokedRecord {
+                    until: record.until.max(before.until),
+                    peers: record.peers || before.peers,
+                    known: false,
+                });
                 step.transaction.put_json(Key::Revoked(token), &record);
                 Ok(())
             }
+            Intent::Accept(request, token) => {
+                self.expect(&mut step, Key::Revoked(token));
+                step.transaction.delete.push(Key::Revoked(token));
+                let known = self.replica.revoked.contains_key(&token);
+                if known { Ok(()) } else { Err((request, Refusal::NotEvicted)) }
+            }
             Intent::Renew(key) => {
-                let Some(renewed) = self.renewed(key) else {
+                let Some(renewed) = self.renewed(now, key) else {
                     self.renewing.remove(&key);
                     return;
                 };
                 self.expect(&mut step, Key::Lease(key));
                 step.transaction.put_json(Key::Lease(key), &renewed);
+                Ok(())
+            }
+            Intent::Close(key) => {
+                let Some(entry) = self.replica.leases.get(&key).filter(|entry| entry.value.is_live()) else {
+                    return;
+                };
+                let closing = Lease { closing: true, ..self.aged(now, key, &entry.value) };
+                self.expect(&mut step, Key::Lease(key));
+                step.transaction.put_json(Key::Lease(key), &closing);
                 Ok(())
             }
             Intent::End(key, why) => {
@@ -134,6 +169,13 @@ impl Leases {
                 step.transaction.delete.push(key);
                 Ok(())
             }
+            Intent::Beat(_) => {
+                let Some(contact) = &self.contact else { return };
+                let key = Key::Beat(contact.shared.gateway);
+                // Nobody else writes it.
+                step.transaction.put_json(key, &BeatRecord { at: now.wall });
+                Ok(())
+            }
         };
         match result {
             Ok(()) => self.send(step),
@@ -142,7 +184,7 @@ impl Leases {
     }
 
     /// What became of a transaction that [`Output::Commit`] gave out.
-    pub fn settled(&mut self, now: UnixTime, id: TransactionId, outcome: Outcome) {
+    pub fn settled(&mut self, now: Now, id: TransactionId, outcome: Outcome) {
         let Some(step) = self.steps.remove(&id) else { return };
         if let Intent::Renew(key) = step.intent {
             self.renewing.remove(&key);
@@ -150,9 +192,10 @@ impl Leases {
         match outcome {
             Outcome::Committed(version) => {
                 let changes = step.transaction.changes(version);
+                self.note_written(&step.transaction.put, version, step.sent);
                 self.apply_changes(now, &changes);
                 self.release_reservations(&step);
-                self.succeeded(step.intent);
+                self.succeeded(now, version, step.intent, step.replaced);
             }
             Outcome::Conflict(changes) => {
                 self.statistics.conflicts += 1;
@@ -175,145 +218,93 @@ impl Leases {
         }
     }
 
-    fn succeeded(&mut self, intent: Intent) {
+    fn succeeded(&mut self, now: Now, version: u64, intent: Intent, replaced: Option<PublicKey>) {
         match intent {
             Intent::Enrol(request, enrolment) => {
                 self.statistics.enrolled += 1;
                 // The record was taken in just now; a change from elsewhere may have ended it in the same breath.
                 let grant = self.grant(&enrolment.key).map(Some).ok_or(Refusal::Contended);
                 self.answer(request, grant);
+                if let Some(before) = replaced {
+                    self.statistics.ended += 1;
+                    self.outputs.push_back(Output::Ended(before, Ending::Replaced));
+                }
             }
             Intent::Release(request, _)
             | Intent::Evict(request, ..)
             | Intent::Readmit(request, _)
+            | Intent::Accept(request, _)
             | Intent::Revoke(request, ..) => self.answer(request, Ok(None)),
             Intent::Renew(_) => self.statistics.renewed += 1,
-            Intent::End(..) => self.statistics.ended += 1,
-            Intent::Forget(_) | Intent::Sweep(_) => {}
-        }
-    }
-
-    fn plan_enrolment(
-        &mut self,
-        now: UnixTime,
-        step: &mut Step,
-        enrolment: &Enrolment,
-    ) -> Result<(), Refusal> {
-        let key = enrolment.key;
-        if let Some(record) = self.replica.evicted.get(&key).filter(|record| record.value.until > now) {
-            return Err(Refusal::Evicted(record.value.until));
-        }
-        if self.replica.revoked.contains_key(&enrolment.token) {
-            return Err(Refusal::Revoked);
-        }
-        for guard in [Key::Lease(key), Key::Evicted(key), Key::Revoked(enrolment.token)] {
-            self.expect(step, guard);
-        }
-        let before = self.replica.leases.get(&key).map(|entry| entry.value.clone());
-        if let Some(lease) = &before
-            && let State::Live { seen, .. } = lease.state
-            && (lease.token, &lease.group, &lease.host)
-                == (enrolment.token, &enrolment.group, &enrolment.host)
-            && now.since(seen) < self.renewal()
-            && self.pool.covers(&lease.addresses)
-        {
-            // Nothing to write. The store is asked all the same: an eviction or revocation elsewhere may not have been
-            // told here yet.
-            return Ok(());
-        }
-        // Addresses of a pool that has been changed are given back, others kept.
-        let (kept, dropped): (Vec<IpAddr>, Vec<IpAddr>) = before
-            .iter()
-            .flat_map(|lease| lease.addresses.iter().copied())
-            .partition(|address| self.pool.has(*address));
-        step.transaction.delete.extend(dropped.into_iter().map(Key::Address));
-        let addresses = self.allocate(step, &key, kept)?;
-        if let Err(refusal) = self.count_use(step, enrolment) {
-            self.release_reservations(step);
-            return Err(refusal);
-        }
-        let lease = Lease {
-            addresses,
-            group: enrolment.group.clone(),
-            token: enrolment.token,
-            host: enrolment.host.clone(),
-            since: before.map_or(now, |lease| lease.since),
-            state: State::Live { seen: now, ttl: self.ttl_seconds() },
-        };
-        step.transaction.put_json(Key::Lease(key), &lease);
-        Ok(())
-    }
-
-    /// One address of each family: those that are kept, and free ones for the rest.
-    fn allocate(
-        &mut self,
-        step: &mut Step,
-        key: &PublicKey,
-        mut addresses: Vec<IpAddr>,
-    ) -> Result<Vec<IpAddr>, Refusal> {
-        let families: Vec<Family> = self.pool.families().collect();
-        for family in families {
-            if addresses.iter().any(|address| Family::of(*address) == family) {
-                continue;
+            Intent::End(key, why) => {
+                self.statistics.ended += 1;
+                self.outputs.push_back(Output::Ended(key, why));
             }
-            let Some(address) = self.pool.choose(family, key) else {
-                let (quarantined, next_free) = self.quarantined(family);
-                self.release_reservations(step);
-                let total = self.pool.total(family);
-                return Err(Refusal::Full(Full { family, total, quarantined, next_free }));
-            };
-            self.reserved.insert(address);
-            self.pool.take(address);
-            step.addresses.push(address);
-            self.expect(step, Key::Address(address));
-            step.transaction.put_json(Key::Address(address), &AddressRecord { owner: *key });
-            addresses.push(address);
-        }
-        addresses.sort_unstable();
-        Ok(addresses)
-    }
-
-    fn count_use(&mut self, step: &mut Step, enrolment: &Enrolment) -> Result<(), Refusal> {
-        let Some(limit) = enrolment.uses else { return Ok(()) };
-        let (token, key) = (enrolment.token, enrolment.key);
-        if let Some(slot) = self.replica.slot(token, key).filter(|slot| *slot < limit.get()) {
-            // A peer counts once. Its slot must still be there when the lease is written.
-            self.expect(step, Key::Use(token, slot));
-            return Ok(());
-        }
-        let free = self.free_slots(token, limit.get());
-        let start = draw(&key, b"use", limit.get().into());
-        let slot =
-            free.from(start).and_then(|slot| u32::try_from(slot).ok()).ok_or(Refusal::UsedUp(limit))?;
-        free.take(slot.into());
-        self.reserved_slots.insert((token, slot));
-        step.slot = Some((token, slot));
-        self.expect(step, Key::Use(token, slot));
-        step.transaction.put_json(Key::Use(token, slot), &UseRecord { key, until: enrolment.expires });
-        Ok(())
-    }
-
-    fn free_slots(&mut self, token: TokenId, limit: u32) -> &mut Ranges {
-        let known = self.slots.get(&token).is_some_and(|(of, _)| *of == limit);
-        if !known {
-            let mut free = Ranges::of(0, u128::from(limit) - 1);
-            let reserved = self.reserved_slots.range((token, 0)..=(token, u32::MAX)).map(|(_, slot)| *slot);
-            for slot in self.replica.taken(token).chain(reserved) {
-                free.take(slot.into());
+            Intent::Close(_) | Intent::Forget(_) | Intent::Sweep(_) => {}
+            Intent::Beat(sent) => {
+                if let Some(contact) = &mut self.contact {
+                    contact.committed(version, sent);
+                }
+                self.check_contact(now);
             }
-            self.slots.insert(token, (limit, free));
         }
-        &mut self.slots.entry(token).or_default().1
     }
 
-    fn plan_end(&self, now: UnixTime, step: &mut Step, key: PublicKey, why: Ending) {
+    fn plan_eviction(&self, now: Now, step: &mut Step, key: PublicKey, until: UnixTime) {
+        self.expect(step, Key::Lease(key));
+        self.expect(step, Key::Evicted(key));
+        let lease = self.replica.leases.get(&key).map(|entry| &entry.value);
+        let before = self.replica.evicted.get(&key).and_then(|entry| entry.value.token);
+        let token = lease.map(|lease| lease.token).or(before).or_else(|| self.replica.token_of(&key));
+        step.transaction.put_json(Key::Evicted(key), &EvictedRecord { until, token });
+        if let Some(token) = token {
+            // With another key the peer would be back at once: its token admits no new key.
+            self.suspend(step, token, key, Some(until));
+        }
+        if lease.is_some_and(Lease::is_live) {
+            self.plan_end(now, step, key, Ending::Evicted);
+        }
+    }
+
+    fn plan_readmission(&self, step: &mut Step, key: PublicKey, record: EvictedRecord) {
+        self.expect(step, Key::Evicted(key));
+        step.transaction.delete.push(Key::Evicted(key));
+        if let Some(token) = record.token {
+            self.suspend(step, token, key, None);
+        }
+    }
+
+    /// A token is suspended until the last eviction of a peer of it ends, where that of this key ends at `until`. A
+    /// revocation is stronger.
+    fn suspend(&self, step: &mut Step, token: TokenId, key: PublicKey, until: Option<UnixTime>) {
+        self.expect(step, Key::Revoked(token));
+        let before = self.replica.revoked.get(&token).map(|entry| entry.value);
+        let others = self.replica.evicted.iter().filter(|(other, _)| **other != key);
+        let others = others.filter(|(_, entry)| entry.value.token == Some(token));
+        let last = others.map(|(_, entry)| entry.value.until).chain(until).max();
+        match (before, last) {
+            (Some(before), Some(last)) if !before.known => {
+                let until = before.until.max(last);
+                step.transaction.put_json(Key::Revoked(token), &RevokedRecord { until, ..before });
+            }
+            (Some(before), None) if !before.known => {}
+            (_, Some(until)) => {
+                let record = RevokedRecord { until, peers: false, known: true };
+                step.transaction.put_json(Key::Revoked(token), &record);
+            }
+            (Some(_), None) => step.transaction.delete.push(Key::Revoked(token)),
+            (None, None) => {}
+        }
+    }
+
+    pub(crate) fn plan_end(&self, now: Now, step: &mut Step, key: PublicKey, why: Ending) {
         let Some(entry) = self.replica.leases.get(&key) else { return };
         self.expect(step, Key::Lease(key));
-        let until = now.plus(COMMIT_WITHIN + self.settings.quarantine);
+        let until = now.wall.plus(COMMIT_WITHIN + self.settings.quarantine);
         step.transaction.put_json(Key::Lease(key), &entry.value.ended(why, until));
     }
 
-    fn expect(&self, step: &mut Step, key: Key) {
+    pub(crate) fn expect(&self, step: &mut Step, key: Key) {
         if !step.transaction.expect.iter().any(|(known, _)| *known == key) {
             step.transaction.expect.push((key, self.replica.version(&key)));
         }
@@ -327,7 +318,7 @@ impl Leases {
     }
 
     /// Addresses and slots that the step kept from others are as free as the replica says.
-    fn release_reservations(&mut self, step: &Step) {
+    pub(crate) fn release_reservations(&mut self, step: &Step) {
         for address in &step.addresses {
             self.reserved.remove(address);
             self.refresh_address(*address);
@@ -346,8 +337,14 @@ impl Intent {
             | Self::Release(request, _)
             | Self::Evict(request, ..)
             | Self::Readmit(request, _)
+            | Self::Accept(request, _)
             | Self::Revoke(request, ..) => Some(*request),
-            Self::Renew(_) | Self::End(..) | Self::Forget(_) | Self::Sweep(_) => None,
+            Self::Renew(_)
+            | Self::Close(_)
+            | Self::End(..)
+            | Self::Forget(_)
+            | Self::Sweep(_)
+            | Self::Beat(_) => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use warren_wire::gateway::Period;
-use warren_wire::token::TokenId;
+use warren_wire::token::{TokenId, USES_DEFAULT};
 use warren_wire::{Name, PublicKey};
 
 use super::help;
@@ -49,23 +49,32 @@ pub enum GatewayCommand {
     /// List all leases: address, state, group, host, expiry, traffic
     #[command(after_help = help::GATEWAY_PEERS)]
     Peers(AdminArgs),
-    /// End a peer's lease immediately at all gateways, and block its key for a time
+    /// End a peer's lease immediately at all gateways, and block its key for a time, and its token for new keys
     #[command(after_help = help::GATEWAY_EVICT)]
     Evict {
         /// Public key of the peer, as printed by `gateway peers`
-        key: PublicKey,
-        /// How long to block the key, such as 30m, 12h or 7d
+        #[arg(required_unless_present = "token")]
+        key: Option<PublicKey>,
+        /// End all leases of the token with this ID instead, and block the token
+        // Base64url: one ID in 64 begins with a hyphen.
+        #[arg(long, value_name = "ID", conflicts_with = "key", allow_hyphen_values = true)]
+        token: Option<TokenId>,
+        /// How long to block, such as 30m, 12h or 7d
         #[arg(long = "for", value_name = "TIME", default_value = "24h")]
         time: Period,
         /// The gateway, and the output format.
         #[command(flatten)]
         admin: AdminArgs,
     },
-    /// Unblock the key of an evicted peer
+    /// Unblock an evicted peer or token
     #[command(after_help = help::GATEWAY_READMIT)]
     Readmit {
         /// Public key of the peer
-        key: PublicKey,
+        #[arg(required_unless_present = "token")]
+        key: Option<PublicKey>,
+        /// ID of an evicted or revoked token
+        #[arg(long, value_name = "ID", conflicts_with = "key", allow_hyphen_values = true)]
+        token: Option<TokenId>,
         /// The gateway, and the output format.
         #[command(flatten)]
         admin: AdminArgs,
@@ -125,11 +134,14 @@ pub enum TokenCommand {
         #[arg(long, value_name = "NAME")]
         group: Name,
         /// Validity of the token, such as 30m, 12h or 90d; at most 400d
-        #[arg(long, value_name = "TIME", default_value = "24h")]
+        #[arg(long, value_name = "TIME", default_value = "1h")]
         valid: Period,
-        /// Number of peers that may enrol with the token [default: unlimited]
-        #[arg(long, value_name = "COUNT")]
-        uses: Option<NonZeroU32>,
+        /// Number of peers that may enrol with the token. A host that returns with another key counts once
+        #[arg(long, value_name = "COUNT", default_value_t = USES_DEFAULT)]
+        uses: NonZeroU32,
+        /// Longest life of a lease, such as 12h or 7d [default: that of the gateway]
+        #[arg(long, value_name = "TIME")]
+        max_lease: Option<Period>,
         /// File with the signing key, used instead of WARREN_SIGNING_KEY
         #[arg(long, value_name = "FILE", env = "WARREN_SIGNING_KEY_FILE")]
         key_file: Option<PathBuf>,

@@ -113,7 +113,10 @@ Examples:
   warren-tunnel gateway evict xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=
 
   # Evict a peer for a week
-  warren-tunnel gateway evict xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg= --for 7d";
+  warren-tunnel gateway evict xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg= --for 7d
+
+  # Evict all peers of a token
+  warren-tunnel gateway evict --token AQEBAQEBAQEBAQEBAQEBAQ";
 
 pub(super) const GATEWAY_READMIT: &str = "\
 Examples:
@@ -173,10 +176,10 @@ pub(super) const TOKEN_CREATE: &str = "\
 The signing key comes from --key-file or WARREN_SIGNING_KEY.
 
 Examples:
-  # Create a token that is valid for 12 hours
+  # Create a token for one pod that starts within 12 hours
   warren-tunnel token create --group gpu --valid 12h --key-file signing.key --out token
 
-  # Create a token for eight pods
+  # Create a token for a job array of eight pods
   warren-tunnel token create --config gateway.toml --group gpu --uses 8 --key-file signing.key";
 
 pub(super) const TOKEN_INSPECT: &str = "\

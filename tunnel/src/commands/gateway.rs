@@ -6,7 +6,7 @@ use super::print;
 use crate::enrolment::now;
 use crate::gateway::admin::{AdminRequest, AdminResponse, client};
 use crate::gateway::model::{DnsStatus, GatewayStatus, PeerEntry};
-use crate::runtime::problem::{Context as _, Result};
+use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::{
     cli::{AdminArgs, GatewayArgs, GatewayCommand},
     runtime::log::LogFormat,
@@ -32,10 +32,19 @@ pub fn gateway(args: &GatewayArgs) -> Result<()> {
         }
         Some(GatewayCommand::Status(admin)) => request(admin, &AdminRequest::Status),
         Some(GatewayCommand::Peers(admin)) => request(admin, &AdminRequest::Peers),
-        Some(GatewayCommand::Evict { key, time, admin }) => {
-            request(admin, &AdminRequest::Evict { key: *key, until: now().plus(time.get()) })
+        Some(GatewayCommand::Evict { key, token, time, admin }) => {
+            let until = now().plus(time.get());
+            match (key, token) {
+                (Some(key), _) => request(admin, &AdminRequest::Evict { key: *key, until }),
+                (None, Some(token)) => request(admin, &AdminRequest::EvictToken { token: *token, until }),
+                (None, None) => Err(neither()),
+            }
         }
-        Some(GatewayCommand::Readmit { key, admin }) => request(admin, &AdminRequest::Readmit { key: *key }),
+        Some(GatewayCommand::Readmit { key, token, admin }) => match (key, token) {
+            (Some(key), _) => request(admin, &AdminRequest::Readmit { key: *key }),
+            (None, Some(token)) => request(admin, &AdminRequest::ReadmitToken { token: *token }),
+            (None, None) => Err(neither()),
+        },
         Some(GatewayCommand::Drain { undo, stay, admin }) => {
             request(admin, &AdminRequest::Drain { draining: !undo, stay: *stay })
         }
@@ -48,6 +57,10 @@ pub fn gateway(args: &GatewayArgs) -> Result<()> {
             ))
         }
     }
+}
+
+fn neither() -> Problem {
+    Problem::new("neither a key nor a token is given").hint("pass a public key, or --token ID")
 }
 
 /// Sends a request and prints the answer.

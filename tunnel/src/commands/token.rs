@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use warren_wire::gateway::Period;
 use warren_wire::token::{Claims, KeyRing, SigningKey, TokenId, VALIDITY_MAX, Validity};
 use warren_wire::{Token, UnixTime};
 use zeroize::Zeroizing;
@@ -25,7 +26,7 @@ use crate::runtime::random;
 /// When the subcommand fails. The error contains neither token nor key.
 pub fn token(command: &TokenCommand) -> Result<()> {
     match command {
-        TokenCommand::Create { config: path, group, valid, uses, key_file, out } => {
+        TokenCommand::Create { config: path, group, valid, uses, max_lease, key_file, out } => {
             let config = config(path)?;
             if !config.groups.contains_key(group) {
                 let known: Vec<&str> = config.groups.keys().map(warren_wire::Name::as_str).collect();
@@ -50,7 +51,8 @@ pub fn token(command: &TokenCommand) -> Result<()> {
                 validity,
                 fabric: config.fabric,
                 group: group.clone(),
-                uses: *uses,
+                uses: Some(*uses),
+                max_lease: max_lease.map(Period::get),
                 gateways: config.gateways,
             };
             let token = claims.sign(&key).map_err(|error| Problem::new(error.to_string()))?;
@@ -122,6 +124,7 @@ fn inspect(file: Option<&Path>, keys: Option<&Path>, for_programs: bool) -> Resu
         let gateways = claims.gateways.as_slice();
         let value = json!({
             "id": claims.id, "fabric": claims.fabric, "group": claims.group, "uses": claims.uses,
+            "max_lease_seconds": claims.max_lease.map(|max| max.as_secs()),
             "not_before": claims.validity.not_before(), "expires": claims.validity.expires(), "key": key,
             "gateways": gateways, "verified": verified.as_ref().map(std::result::Result::is_ok), "verdict": verification,
         });
@@ -133,9 +136,14 @@ fn inspect(file: Option<&Path>, keys: Option<&Path>, for_programs: bool) -> Resu
 
 fn text(claims: &Claims, key: &str, verification: &str) -> String {
     let mut out = format!("token {}\n", claims.id);
-    let uses = claims.uses.map_or("any number of peers".to_owned(), |uses| format!("{uses} peers"));
+    let uses = claims.uses.map_or("any number of peers".to_owned(), |uses| {
+        if uses.get() == 1 { "1 peer".to_owned() } else { format!("{uses} peers") }
+    });
     let at = |time: UnixTime| time.to_string();
     _ = writeln!(out, "  admits {uses} to group {} of fabric {}", claims.group, claims.fabric);
+    if let Some(max) = claims.max_lease {
+        _ = writeln!(out, "  leases end after {} s at the latest", max.as_secs());
+    }
     _ = writeln!(
         out,
         "  valid from {} until {}",

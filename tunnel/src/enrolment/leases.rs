@@ -8,13 +8,13 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use warren_lease::{
     COMMIT_WITHIN, Enrolment, Grant, Lease, Leases, Outcome, Output, Peer, PoolError, Refusal, RequestId,
-    Settings, Statistics, Transaction, TransactionId,
+    Settings, Statistics, Transaction, TransactionId, Trust,
 };
 use warren_store::{News, Store};
 use warren_wire::token::TokenId;
 use warren_wire::{PublicKey, UnixTime};
 
-use super::now;
+use super::clocks;
 
 /// Requests that may wait for the task.
 const QUEUE_LENGTH: usize = 4096;
@@ -22,6 +22,9 @@ const QUEUE_LENGTH: usize = 4096;
 const MAX_IN_FLIGHT: usize = 256;
 /// Waiting for a place included, and well before the machine's own limit.
 const COMMIT: Duration = COMMIT_WITHIN.saturating_sub(Duration::from_secs(5));
+
+/// Clocks that differ by more seconds are logged.
+const SKEW_LOGGED: u64 = 30;
 
 /// A change of the interface's peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +50,9 @@ enum Command {
     Evict(PublicKey, UnixTime, Answer),
     Readmit(PublicKey, Answer),
     Revoke(TokenId, UnixTime, bool, Answer),
-    Seen(Vec<(PublicKey, UnixTime)>),
+    Accept(TokenId, Answer),
+    Trust(Trust),
+    Seen(Vec<(PublicKey, Duration)>),
     Leases(oneshot::Sender<(Vec<(PublicKey, Lease)>, Statistics)>),
 }
 
@@ -64,12 +69,13 @@ impl LeaseService {
         let (commands, queue) = mpsc::channel(QUEUE_LENGTH);
         let (settled, outcomes) = mpsc::channel(MAX_IN_FLIGHT);
         let task = Task {
-            machine: Leases::new(settings, now())?,
+            machine: Leases::new(settings, clocks())?,
             store,
             peers,
             waiting: BTreeMap::new(),
             next: 0,
             ready: false,
+            reported: (false, false),
             places: Arc::new(Semaphore::new(MAX_IN_FLIGHT)),
             settled,
         };
@@ -117,8 +123,22 @@ impl LeaseService {
         self.ask(|answer| Command::Revoke(token, until, peers, answer)).await.map(drop)
     }
 
-    /// Reports the last handshakes with peers, every few seconds.
-    pub async fn seen(&self, handshakes: Vec<(PublicKey, UnixTime)>) {
+    /// Accepts a revoked or evicted token again.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn accept(&self, token: TokenId) -> Result<(), Refusal> {
+        self.ask(|answer| Command::Accept(token, answer)).await.map(drop)
+    }
+
+    /// Sets what leases need to be renewed.
+    pub async fn set_trust(&self, trust: Trust) {
+        // If the task has ended, so has the gateway.
+        _ = self.commands.send(Command::Trust(trust)).await;
+    }
+
+    /// Reports the last handshakes with peers, by the monotonic clock, every few seconds.
+    pub async fn seen(&self, handshakes: Vec<(PublicKey, Duration)>) {
         // If the task has ended, so has the gateway.
         _ = self.commands.send(Command::Seen(handshakes)).await;
     }
@@ -145,6 +165,8 @@ struct Task {
     next: u64,
     /// Whether the store's contents are known.
     ready: bool,
+    /// Whether the log says that peers are kept out, and that clocks differ.
+    reported: (bool, bool),
     places: Arc<Semaphore>,
     settled: mpsc::Sender<(TransactionId, Outcome)>,
 }
@@ -157,13 +179,13 @@ impl Task {
     ) {
         let mut news = self.store.follow();
         loop {
-            let pause = self.machine.poll_timeout().since(now());
+            let pause = self.machine.poll_timeout().saturating_sub(clocks().mono);
             tokio::select! {
                 command = queue.recv() => match command {
                     Some(command) => self.command(command),
                     None => return,
                 },
-                Some((id, outcome)) = outcomes.recv() => self.machine.settled(now(), id, outcome),
+                Some((id, outcome)) = outcomes.recv() => self.machine.settled(clocks(), id, outcome),
                 event = news.recv() => match event {
                     Some(event) => self.news(event),
                     None => {
@@ -171,19 +193,40 @@ impl Task {
                         return;
                     }
                 },
-                () = sleep(pause), if self.ready => self.machine.handle_timeout(now()),
+                () = sleep(pause), if self.ready => self.machine.handle_timeout(clocks()),
             }
             self.pump();
+            self.report();
         }
+    }
+
+    /// Logs that peers are kept out, and that clocks differ, once each time.
+    fn report(&mut self) {
+        let Statistics { closed, skew, skewed, .. } = self.machine.statistics();
+        if closed && !self.reported.0 {
+            tracing::warn!(
+                "the lease store has been silent for store_grace: no peer is served until it answers"
+            );
+        } else if self.reported.0 && !closed {
+            tracing::info!("the lease store answers again: peers are served");
+        }
+        let differs = skewed || skew.unsigned_abs() > SKEW_LOGGED;
+        if differs && !self.reported.1 {
+            tracing::warn!(
+                seconds = skew,
+                "the clock of another gateway differs from this one's; check time synchronisation on both"
+            );
+        }
+        self.reported = (closed, differs);
     }
 
     fn news(&mut self, news: News) {
         match news {
             News::Contents { revision, records } => {
-                self.machine.restore(now(), &records, revision);
+                self.machine.restore(clocks(), &records, revision);
                 self.ready = true;
             }
-            News::Changes { revision, changes } => self.machine.apply(now(), &changes, revision),
+            News::Changes { revision, changes } => self.machine.apply(clocks(), &changes, revision),
             News::Interrupted(reason) => tracing::warn!(%reason, "the lease store does not answer"),
         }
     }
@@ -195,13 +238,15 @@ impl Task {
                 | Command::Release(_, answer)
                 | Command::Evict(_, _, answer)
                 | Command::Readmit(_, answer)
+                | Command::Accept(_, answer)
                 | Command::Revoke(_, _, _, answer) => _ = answer.send(Err(Refusal::Store)),
                 Command::Leases(answer) => _ = answer.send(Default::default()),
+                Command::Trust(trust) => self.machine.set_trust(trust),
                 Command::Seen(_) => {}
             }
             return;
         }
-        let now = now();
+        let now = clocks();
         match command {
             Command::Enrol(enrolment, answer) => {
                 let id = self.wait(answer);
@@ -223,6 +268,11 @@ impl Task {
                 let id = self.wait(answer);
                 self.machine.revoke(now, id, token, until, peers);
             }
+            Command::Accept(token, answer) => {
+                let id = self.wait(answer);
+                self.machine.restore_token(now, id, token);
+            }
+            Command::Trust(trust) => self.machine.set_trust(trust),
             Command::Seen(handshakes) => {
                 for (key, at) in handshakes {
                     self.machine.seen(now, key, at);
@@ -249,6 +299,7 @@ impl Task {
                 // Whoever listened may have gone away: then the gateway is about to end.
                 Output::Install(peer) => _ = self.peers.send(PeerEvent::Install(peer)),
                 Output::Remove(key) => _ = self.peers.send(PeerEvent::Remove(key)),
+                Output::Ended(peer, why) => tracing::info!(%peer, ?why, "lease ended"),
                 Output::Answer { request, result } => {
                     if let Some(answer) = self.waiting.remove(&request) {
                         _ = answer.send(result);

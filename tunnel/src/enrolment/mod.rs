@@ -18,7 +18,15 @@ mod tests;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use warren_lease::Now;
 use warren_wire::UnixTime;
+
+use crate::runtime::datapath::Clock;
+
+/// Both clocks.
+pub(crate) fn clocks() -> Now {
+    Now { mono: Clock.mono(), wall: now() }
+}
 
 /// The system's clock.
 pub(crate) fn now() -> UnixTime {

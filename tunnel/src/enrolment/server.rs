@@ -1,20 +1,21 @@
 //! The gateway's responses to enrolment requests, independent of HTTP and TLS.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use warren_budget::Source;
 use warren_lease::{Enrolment as Joining, Grant, Refusal};
 use warren_wire::enrolment::{
     Answer, ChannelBinding, Dns, DnsZone, ENROL_PATH, Enrol, Kind, MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof,
     Purpose, RELEASE_PATH, REQUEST_MAX, Release, Version,
 };
 use warren_wire::gateway::{GatewayConfig, PeerSettings};
-use warren_wire::token::{CLOCK_SKEW, Claims, GatewaySet, KeyRing, TokenError};
-use warren_wire::{Name, PrivateKey, PublicKey};
+use warren_wire::token::{CLOCK_SKEW, Claims, GatewaySet, KeyId, KeyRing, TokenError, VerifyingKey};
+use warren_wire::{Name, PrivateKey, PublicKey, UnixTime};
 
 use super::leases::LeaseService;
 use super::limits::RequestLimits;
@@ -60,7 +61,6 @@ pub struct Response {
 }
 
 /// Serves enrolments and releases.
-#[derive(Debug)]
 pub struct Enrolment {
     fabric: Name,
     key: PrivateKey,
@@ -68,6 +68,8 @@ pub struct Enrolment {
     /// Gateways of other networks: their keys are no pod's.
     sites: Vec<PublicKey>,
     keys: KeyRing,
+    /// Keys of the ring whose tokens grant nothing new.
+    retired: BTreeSet<KeyId>,
     gateways: GatewaySet,
     routes: BTreeMap<Name, Vec<IpNet>>,
     dns: Dns,
@@ -76,14 +78,18 @@ pub struct Enrolment {
     limits: Arc<RequestLimits>,
     leases: LeaseService,
     draining: Arc<AtomicBool>,
+    last_stamp: LastStamp,
 }
+
+/// The time in the last handshake stamp of a peer, if there was one. May block for seconds.
+pub type LastStamp = Arc<dyn Fn(PublicKey) -> Option<UnixTime> + Send + Sync>;
 
 impl Enrolment {
     /// Creates a server from the configuration and the gateway's WireGuard key.
     #[must_use]
-    pub fn new(config: &GatewayConfig, key: PrivateKey, leases: LeaseService) -> Self {
+    pub fn new(config: &GatewayConfig, key: PrivateKey, leases: LeaseService, last_stamp: LastStamp) -> Self {
         let limits = Arc::new(RequestLimits::new(&config.limits));
-        Self::with(config, key, leases, limits, Arc::default())
+        Self::with(config, key, leases, limits, Arc::default(), last_stamp)
     }
 
     /// The same with another configuration. Rate limits and draining carry over.
@@ -91,7 +97,8 @@ impl Enrolment {
     pub fn with_config(&self, config: &GatewayConfig) -> Self {
         self.limits.change(&config.limits);
         let (limits, draining) = (Arc::clone(&self.limits), Arc::clone(&self.draining));
-        Self::with(config, self.key.clone(), self.leases.clone(), limits, draining)
+        let last_stamp = Arc::clone(&self.last_stamp);
+        Self::with(config, self.key.clone(), self.leases.clone(), limits, draining, last_stamp)
     }
 
     fn with(
@@ -100,13 +107,21 @@ impl Enrolment {
         leases: LeaseService,
         limits: Arc<RequestLimits>,
         draining: Arc<AtomicBool>,
+        last_stamp: LastStamp,
     ) -> Self {
         Self {
             fabric: config.fabric.clone(),
             public: key.public(),
             sites: config.site.peers.iter().map(|site| site.key).collect(),
             key,
-            keys: KeyRing::new(config.keys.token_keys.iter().copied()),
+            keys: KeyRing::new(config.keys.token_keys.iter().chain(&config.keys.retired_token_keys).copied()),
+            retired: config
+                .keys
+                .retired_token_keys
+                .iter()
+                .filter(|key| !config.keys.token_keys.contains(key))
+                .map(VerifyingKey::id)
+                .collect(),
             gateways: config.gateways.clone(),
             routes: config.groups.keys().map(|group| (group.clone(), config.routes(group))).collect(),
             dns: config.dns.of_peers(),
@@ -115,6 +130,7 @@ impl Enrolment {
             limits,
             leases,
             draining,
+            last_stamp,
         }
     }
 
@@ -150,20 +166,29 @@ impl Enrolment {
             let detail = "this gateway is being drained; connect to another gateway of the token";
             return Err(Problem::new(Kind::Draining, detail).retry_after(RETRY_DRAINING));
         }
-        let claims = self.verify(&enrol)?;
+        let (claims, over) = self.verify(&enrol)?;
         self.prove(&enrol.proof, Purpose::Enrol, &enrol.public_key, &request.binding)?;
         let joining = Joining {
             key: enrol.public_key,
             token: claims.id,
             expires: claims.validity.expires(),
+            over: over.is_some(),
             uses: claims.uses,
+            // Verified with the claims, which it is signed with.
+            signer: enrol.token.key_id()?,
+            max: claims.max_lease,
+            source: Some(Source::from(request.remote.ip())),
             group: claims.group,
             host: enrol.host,
         };
-        let grant = self.leases.enrol(joining).await.map_err(|refusal| problem(&refusal))?;
+        let grant = self.leases.enrol(joining).await.map_err(|refusal| match (refusal, over) {
+            (Refusal::NoLease, Some(over)) => over.into(),
+            (refusal, _) => problem(&refusal),
+        })?;
         tracing::info!(remote = %request.remote, peer = %enrol.public_key, token = %claims.id, group = %grant.group,
             addresses = ?grant.addresses, "enrolled");
-        let body = serde_json::to_vec(&self.answer(grant))
+        let floor = self.floor(enrol.public_key).await;
+        let body = serde_json::to_vec(&self.answer(grant, floor))
             .map_err(|error| Problem::new(Kind::Unknown, error.to_string()))?;
         Ok(Response { status: 200, content_type: MEDIA_TYPE, retry_after: None, body })
     }
@@ -177,15 +202,21 @@ impl Enrolment {
         Ok(Response { status: 204, content_type: MEDIA_TYPE, retry_after: None, body: Vec::new() })
     }
 
-    fn verify(&self, enrol: &Enrol) -> Result<Claims, Problem> {
+    /// Verifies a token. One that has expired, or whose key is retired, is returned with that error: it may be that of a lease.
+    fn verify(&self, enrol: &Enrol) -> Result<(Claims, Option<TokenError>), Problem> {
         let claims = self.keys.verify(&enrol.token)?;
+        let signer = enrol.token.key_id()?;
         let now = now();
-        claims.check(now, &self.fabric).map_err(|error| match error {
-            TokenError::Early(from) => {
-                Problem::from(error).retry_after(from.since(now).saturating_sub(CLOCK_SKEW))
+        let mut over = self.retired.contains(&signer).then_some(TokenError::UnknownKey(signer));
+        match claims.check(now, &self.fabric) {
+            Ok(()) => {}
+            Err(TokenError::Early(from)) => {
+                let wait = from.since(now).saturating_sub(CLOCK_SKEW);
+                return Err(Problem::from(TokenError::Early(from)).retry_after(wait));
             }
-            _ => error.into(),
-        })?;
+            Err(error @ TokenError::Expired(_)) => over = Some(error),
+            Err(error) => return Err(error.into()),
+        }
         if !claims.gateways.as_slice().iter().any(|gateway| gateway.key == self.public) {
             let detail =
                 "the token does not name this gateway; create a token that names the current gateways";
@@ -195,7 +226,7 @@ impl Enrolment {
             let detail = format!("group {} is not in this gateway's configuration", claims.group);
             return Err(Problem::new(Kind::Group, detail));
         }
-        Ok(claims)
+        Ok((claims, over))
     }
 
     fn prove(
@@ -216,7 +247,15 @@ impl Enrolment {
         Err(Problem::new(Kind::Proof, detail))
     }
 
-    fn answer(&self, grant: Grant) -> Answer {
+    /// The least time for the stamps of a peer's handshakes. The peer has proven its key, so it may know.
+    async fn floor(&self, key: PublicKey) -> UnixTime {
+        let last_stamp = Arc::clone(&self.last_stamp);
+        let last = tokio::task::spawn_blocking(move || last_stamp(key)).await;
+        let after = last.ok().flatten().map(|last| last.plus(Duration::from_secs(1)));
+        after.map_or_else(now, |after| after.max(now()))
+    }
+
+    fn answer(&self, grant: Grant, floor: UnixTime) -> Answer {
         Answer {
             version: Version,
             routes: self.routes.get(&grant.group).cloned().unwrap_or_default(),
@@ -228,6 +267,7 @@ impl Enrolment {
             lease_seconds: u32::try_from(grant.ttl.as_secs()).unwrap_or(u32::MAX),
             mtu: self.peers.mtu,
             keepalive_seconds: self.peers.keepalive_seconds,
+            handshake_floor: Some(floor),
         }
     }
 }
@@ -256,9 +296,10 @@ fn check_body(request: &Request<'_>) -> Result<(), Problem> {
 
 fn problem(refusal: &Refusal) -> Problem {
     let (kind, delay) = match refusal {
-        Refusal::UsedUp(_) => (Kind::TokenUsedUp, None),
+        Refusal::UsedUp(_) | Refusal::Replaced => (Kind::TokenUsedUp, None),
         Refusal::Revoked => (Kind::TokenRevoked, None),
-        Refusal::Evicted(_) => (Kind::Evicted, None),
+        Refusal::Evicted(_) | Refusal::Suspended(_) => (Kind::Evicted, None),
+        Refusal::Source { .. } => (Kind::RateLimited, Some(RETRY_FULL)),
         Refusal::Full(full) => {
             (Kind::PoolExhausted, Some(full.next_free.map_or(RETRY_FULL, |at| at.since(now()) + SWEEP_DELAY)))
         }

@@ -89,10 +89,13 @@ fn start(path: &Path, config: GatewayConfig) -> Bench {
         reserved: config.pool.reserved.clone(),
         ttl: config.lease.ttl.get(),
         quarantine: config.lease.quarantine.get(),
+        max: config.lease.max.get(),
+        per_source: config.limits.leases_per_source,
+        shared: None,
     };
     let (sender, peers) = mpsc::unbounded_channel();
     let leases = LeaseService::start(settings, store, sender).unwrap();
-    let enrolment = Arc::new(Enrolment::new(&config, own_key(), leases.clone()));
+    let enrolment = Arc::new(Enrolment::new(&config, own_key(), leases.clone(), Arc::new(|_| None)));
     Bench { enrolment, leases, peers, config }
 }
 
@@ -105,6 +108,7 @@ impl Bench {
             fabric: self.config.fabric.clone(),
             group: "gpu".parse().unwrap(),
             uses: None,
+            max_lease: None,
             gateways: self.config.gateways.clone(),
         }
     }
@@ -373,6 +377,110 @@ fn requests_of_one_source_are_bounded() {
         let refused: Vec<u16> = statuses.iter().map(|response| response.status).collect();
         assert_eq!(refused, [400, 400, 400, 429, 429]);
         assert_eq!(statuses[4].retry_after, Some(20), "three a minute");
+    });
+}
+
+/// One address took 253 of 254 addresses of a pool in 18 s, and an evicted pod was back at once with another key.
+#[test]
+fn one_source_does_not_empty_the_pool_and_an_evicted_pod_stays_out() {
+    let folder = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let bench = start(&folder.path().join("leases"), config("10.100.0.0/24", ""));
+        while bench.enrol(&pod(0), &bench.token()).await.status == 503 {
+            tokio::task::yield_now().await;
+        }
+        let mut granted = 1;
+        let mut last = None;
+        for number in 1..254 {
+            let response = bench.enrol(&pod(number), &bench.token()).await;
+            granted += u32::from(response.status == 200);
+            last = Some(response);
+        }
+        assert_eq!(granted, 254 / 4, "a quarter of the pool");
+        let last = last.unwrap();
+        assert_eq!((last.status, last.retry_after), (429, Some(30)));
+        let problem = |response: &Response| Problem::from_json(&response.body).unwrap();
+        let detail = problem(&last).detail;
+        assert_eq!(
+            detail,
+            "the source 127.0.0.1 has 63 leases, the most for one source; wait, or raise leases_per_source"
+        );
+        // Who has a lease is not affected.
+        assert_eq!(bench.enrol(&pod(0), &bench.token()).await.status, 200);
+
+        bench.leases.release(pod(1).public()).await.unwrap();
+        bench.leases.evict(pod(2).public(), UnixTime::MAX).await.unwrap();
+        let body = body(&pod(255), &bench.token());
+        let again = bench
+            .enrolment
+            .handle(Request {
+                remote: "198.51.100.1:1000".parse().unwrap(),
+                binding: BINDING,
+                method: "POST",
+                path: ENROL_PATH,
+                content_type: MEDIA_TYPE,
+                body: &body,
+            })
+            .await;
+        assert_eq!(problem(&again).kind.slug(), "evicted", "{}", problem(&again).detail);
+        assert_eq!(bench.enrol(&pod(3), &bench.token()).await.status, 200, "another pod of the token");
+    });
+}
+
+/// A gateway that was away for a moment makes its pods enrol again, long after their tokens have expired.
+#[test]
+fn the_holder_of_a_lease_may_enrol_again_with_a_token_that_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let mut bench = start(&folder.path().join("leases"), config("10.100.0.0/24", ""));
+        let mut claims = bench.claims();
+        claims.validity = Validity::new(now(), now().plus(Duration::from_secs(2))).unwrap();
+        let short = claims.sign(&signer()).unwrap();
+        while bench.enrol(&pod(1), &short).await.status == 503 {
+            tokio::task::yield_now().await;
+        }
+        let problem = |response: Response| Problem::from_json(&response.body).unwrap().kind.slug();
+        tokio::time::sleep(Duration::from_millis(2100)).await;
+        assert_eq!(bench.enrol(&pod(1), &short).await.status, 200);
+        assert_eq!(problem(bench.enrol(&pod(2), &short).await), "token-expired");
+        // The same with a key that is retired.
+        let long = bench.token();
+        assert_eq!(bench.enrol(&pod(3), &long).await.status, 200);
+        let mut retired = bench.config.clone();
+        retired.keys.retired_token_keys = std::mem::take(&mut retired.keys.token_keys);
+        bench.enrolment = Arc::new(bench.enrolment.with_config(&retired));
+        assert_eq!(bench.enrol(&pod(3), &long).await.status, 200);
+        assert_eq!(problem(bench.enrol(&pod(4), &long).await), "token-forged");
+        bench.leases.release(pod(3).public()).await.unwrap();
+        assert_eq!(problem(bench.enrol(&pod(3), &long).await), "token-forged");
+    });
+}
+
+/// A pod that kept its key but not its time learns after which stamp the gateway accepts it.
+#[test]
+fn an_enrolment_says_from_when_on_handshakes_are_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let mut bench = start(&folder.path().join("leases"), config("10.100.0.0/24", ""));
+        let future = now().plus(Duration::from_secs(7200));
+        for (last, floor) in
+            [(None, None), (Some(UnixTime::from_secs(1)), None), (Some(future), Some(future))]
+        {
+            let before = now();
+            let enrolment =
+                Enrolment::new(&bench.config, own_key(), bench.leases.clone(), Arc::new(move |_| last));
+            bench.enrolment = Arc::new(enrolment);
+            let mut response = bench.enrol(&pod(1), &bench.token()).await;
+            while response.status == 503 {
+                response = bench.enrol(&pod(1), &bench.token()).await;
+            }
+            let told =
+                warren_wire::enrolment::Answer::from_json(&response.body).unwrap().handshake_floor.unwrap();
+            match floor {
+                Some(floor) => assert_eq!(told, floor.plus(Duration::from_secs(1))),
+                None => assert!((before..=now()).contains(&told), "{told}"),
+            }
+        }
     });
 }
 

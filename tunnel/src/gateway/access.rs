@@ -9,9 +9,8 @@ use arc_swap::ArcSwap;
 use ipnet::IpNet;
 use tokio::sync::watch;
 use warren_lease::policy::{Denial, Flow, Policy, RateLimit};
-use warren_proxy::net::is_local;
-use warren_wire::Name;
 use warren_wire::gateway::GatewayConfig;
+use warren_wire::{Name, reserved};
 
 /// The current rules, which a reload replaces.
 pub(super) struct Access {
@@ -158,8 +157,8 @@ impl Access {
     }
 
     /// Checks whether a flow of a member of `group` may pass. `site` holds the networks behind a member that is another site's
-    /// gateway. No rule opens this machine's loopback or link-local addresses, where
-    /// clouds serve their metadata, or another peer.
+    /// gateway. No rule opens a [reserved] address or
+    /// another peer. [`Self::names`] decides on the gateway's own addresses.
     ///
     /// # Errors
     /// The reason for the refusal.
@@ -177,10 +176,16 @@ impl Access {
             return Err(Denial::Destination);
         }
         let inner = |address: &IpAddr| rules.inner.iter().any(|net| net.contains(address));
-        if is_local(flow.destination) || flow.destination.is_multicast() || inner(&flow.destination) {
+        if reserved::is_reserved(flow.destination) || inner(&flow.destination) {
             return Err(Denial::Destination);
         }
         Ok(())
+    }
+
+    /// Whether a rule of `group` names the destination as a single address, which opens an address of the gateway itself.
+    pub(super) fn names(&self, group: &Name, flow: &Flow) -> bool {
+        let rules = self.rules.load();
+        rules.policy.names(rules.policy.group(group), flow)
     }
 }
 

@@ -61,6 +61,12 @@ pub struct LeaseCounters {
     pub conflicts: u64,
     /// Changes with an unknown outcome.
     pub unknown: u64,
+    /// Whether no peer is served because the store has been silent for `store_grace`.
+    #[serde(default)]
+    pub closed: bool,
+    /// The largest difference between this gateway's clock and that of another, in seconds; positive if the other is ahead.
+    #[serde(default)]
+    pub clock_skew_seconds: i64,
 }
 
 /// A gateway of another network, as this one sees it.
@@ -97,7 +103,13 @@ pub struct PeerEntry {
     pub addresses: Vec<IpAddr>,
     /// The ID of its token.
     pub token: String,
-    /// `live`, or the reason for its end: `expired`, `released`, `evicted`, `revoked`.
+    /// The ID of the key that signed its token, if the lease is of a version that stores it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
+    /// The address that it enrolled from: IPv4, or the first of an IPv6 /64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpAddr>,
+    /// `live`, or the reason for its end: `expired`, `released`, `evicted`, `revoked`, `max-age`, `untrusted`, `replaced`.
     pub state: String,
     /// Time of enrolment, RFC 3339.
     pub since: String,
@@ -124,6 +136,9 @@ impl GatewayStatus {
     /// One line.
     pub fn ready(&self) -> Result<(), String> {
         match (self.store, self.draining) {
+            _ if self.leases.closed => {
+                Err("no peer is served: the lease store has been silent for store_grace\n".into())
+            }
             (false, _) => Err("the lease store does not answer\n".into()),
             (_, true) => Err("the gateway is draining\n".into()),
             _ => Ok(()),
@@ -174,6 +189,18 @@ impl GatewayStatus {
             &[("", leases.unknown)],
         );
         one("store_up", "gauge", "1 while the lease store answers.", &[("", u64::from(self.store))]);
+        one(
+            "store_closed",
+            "gauge",
+            "1 while no peer is served because the lease store has been silent for store_grace.",
+            &[("", u64::from(leases.closed))],
+        );
+        one(
+            "clock_skew_seconds",
+            "gauge",
+            "Largest difference between the clocks of this gateway and another.",
+            &[("", leases.clock_skew_seconds.unsigned_abs())],
+        );
         one("draining", "gauge", "1 while no new peers are accepted.", &[("", u64::from(self.draining))]);
         one("members", "gauge", "Live gateways of the fabric.", &[("", self.gateways.len() as u64)]);
         let kernel = u64::from(self.forward == "kernel");

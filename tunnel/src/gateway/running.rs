@@ -3,6 +3,7 @@
 mod operate;
 mod requests;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
@@ -16,7 +17,8 @@ use warren_lease as lease;
 use warren_proto::engine::{Engine, EngineConfig};
 use warren_store::{Member as LiveGateway, Presence, Store};
 use warren_transport::tls::Listener;
-use warren_wire::gateway::{GatewayConfig, Site};
+use warren_wire::gateway::{GatewayConfig, Site, StoreConfig};
+use warren_wire::token::VerifyingKey;
 use warren_wire::{PublicKey, UnixTime};
 
 use super::access::Access;
@@ -31,7 +33,7 @@ use super::reconciler::{PeerReconciler, ReconcilerHandle};
 use super::settings::{self, Settings};
 use super::sites::Sites;
 use crate::enrolment::leases::LeaseService;
-use crate::enrolment::server::Enrolment;
+use crate::enrolment::server::{Enrolment, LastStamp};
 use crate::runtime::ListenAddress;
 use crate::runtime::control::{self, Command, Facts, Handle, Parts, TlsPort};
 use crate::runtime::datapath::Clock;
@@ -129,11 +131,21 @@ impl Running {
         };
         let (sender, events) = mpsc::unbounded_channel();
         let leases = runtime
-            .block_on(async { LeaseService::start(lease_settings(&config), Arc::clone(&store), sender) })
+            .block_on(async {
+                let settings = lease_settings(&config, key.public());
+                let leases = LeaseService::start(settings, Arc::clone(&store), sender)?;
+                leases.set_trust(trust(&config)).await;
+                Ok::<_, lease::PoolError>(leases)
+            })
             .map_err(|error| {
                 Problem::new(error.to_string()).hint("enlarge the pool, or reserve fewer of its addresses")
             })?;
-        let enrolment = Arc::new(ArcSwap::from_pointee(Enrolment::new(&config, key.clone(), leases.clone())));
+        let enrolment = Arc::new(ArcSwap::from_pointee(Enrolment::new(
+            &config,
+            key.clone(),
+            leases.clone(),
+            last_stamp(&interface),
+        )));
         let peers = {
             let _context = runtime.enter();
             let reconciler = PeerReconciler {
@@ -239,6 +251,7 @@ impl Inner {
             ("[listen]", before.listen != after.listen),
             ("[pool]", before.pool != after.pool),
             ("[lease]", before.lease != after.lease),
+            ("leases_per_source", before.limits.leases_per_source != after.limits.leases_per_source),
             ("[store]", before.store != after.store),
             ("[audit]", before.audit != after.audit),
             ("forwarding", before.forwarding != after.forwarding),
@@ -295,6 +308,10 @@ impl Inner {
             self.interface.send(Command::PlannedRate(after.planned_rate_mbit));
             changes.push("planned rate");
         }
+        if before.keys != after.keys || before.groups != after.groups {
+            let (leases, trust) = (self.leases.clone(), trust(&after));
+            self.wait(async move { leases.set_trust(trust).await })?;
+        }
         self.enrolment.store(Arc::new(self.enrolment.load().with_config(&after)));
         *before = after;
         Ok(if changes.is_empty() { "no changes".to_owned() } else { changes.join(", ") })
@@ -322,12 +339,34 @@ impl Inner {
     }
 }
 
-fn lease_settings(config: &GatewayConfig) -> lease::Settings {
+/// Asks the interface for the time in a peer's last handshake stamp.
+fn last_stamp(interface: &Handle) -> LastStamp {
+    let interface = interface.clone();
+    Arc::new(move |key| {
+        let stamp = interface.request(|answer| Command::LastStamp(key, answer)).ok().flatten();
+        stamp.map(UnixTime::from_epoch)
+    })
+}
+
+/// What leases need to be renewed.
+fn trust(config: &GatewayConfig) -> lease::Trust {
+    let keys = config.keys.token_keys.iter().chain(&config.keys.retired_token_keys);
+    lease::Trust {
+        signers: keys.map(VerifyingKey::id).collect(),
+        groups: config.groups.keys().cloned().collect(),
+    }
+}
+
+fn lease_settings(config: &GatewayConfig, gateway: PublicKey) -> lease::Settings {
+    let shared = matches!(config.store, StoreConfig::Etcd(_));
     lease::Settings {
         prefixes: config.pool.prefixes.clone(),
         reserved: config.reserved(),
         ttl: config.lease.ttl.get(),
         quarantine: config.lease.quarantine.get(),
+        max: config.lease.max.get(),
+        per_source: config.limits.leases_per_source,
+        shared: shared.then(|| lease::Shared { gateway, grace: config.lease.store_grace() }),
     }
 }
 
@@ -350,14 +389,23 @@ fn facts(config: &GatewayConfig, forwarding: &Forwarding, tls: TlsPort) -> Facts
 /// Renews leases of peers with recent handshakes.
 async fn watch_handshakes(inner: Arc<Inner>) {
     let mut tick = tokio::time::interval(RENEW_INTERVAL);
+    // When each last handshake was noticed: its own time is that of a clock that may have been set since.
+    let mut noticed: HashMap<PublicKey, (Duration, Duration)> = HashMap::new();
     loop {
         tick.tick().await;
         let interface = inner.interface.clone();
         let handshakes = tokio::task::spawn_blocking(move || interface.request(Command::Handshakes)).await;
         match handshakes {
             Ok(Ok(seen)) => {
-                let seen = seen.into_iter().map(|(key, at)| (key, UnixTime::from_epoch(at))).collect();
-                inner.leases.seen(seen).await;
+                let mono = Clock.mono();
+                noticed = seen
+                    .into_iter()
+                    .map(|(key, at)| match noticed.get(&key) {
+                        Some((known, noticed)) if *known == at => (key, (at, *noticed)),
+                        _ => (key, (at, mono)),
+                    })
+                    .collect();
+                inner.leases.seen(noticed.iter().map(|(key, (_, at))| (*key, *at)).collect()).await;
             }
             Ok(Err(problem)) => crate::runtime::log::warn(&problem),
             Err(_) => return,

@@ -5,20 +5,20 @@ mod model;
 mod tests;
 
 use std::num::NonZeroU32;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::model::Secret;
 use tf_provider_rs::{Context, Diagnostic, Diagnostics, Ephemeral, Path, async_trait};
 use warren_wire::gateway::Period;
-use warren_wire::token::{Claims, Gateway, GatewaySet, SigningKey, TokenId, Validity};
+use warren_wire::token::{
+    Claims, Gateway, GatewaySet, SigningKey, TokenId, USES_DEFAULT, VALIDITY_DEFAULT, Validity,
+};
 use warren_wire::{Pins, UnixTime};
 use zeroize::Zeroizing;
 
 use model::EnrolmentToken;
 
-/// The default validity period of a token.
-const TTL: Duration = Duration::from_secs(24 * 3600);
 /// Maximum size of a key file in bytes.
 const KEY_MAX: u64 = 4096;
 
@@ -99,14 +99,16 @@ fn sign(
     now: UnixTime,
     random: [u8; 16],
 ) -> Result<EnrolmentToken, Diagnostics> {
-    let ttl = config.ttl.known().and_then(|ttl| ttl.parse::<Period>().ok()).map_or(TTL, Period::get);
+    let ttl =
+        config.ttl.known().and_then(|ttl| ttl.parse::<Period>().ok()).map_or(VALIDITY_DEFAULT, Period::get);
     let validity = Validity::new(now, now.plus(ttl)).map_err(|error| refused("ttl", &error))?;
     let claims = Claims {
         id: TokenId::from_random(random),
         validity,
         fabric: config.fabric.value()?.parse().map_err(|error| refused("fabric", &error))?,
         group: config.group.value()?.parse().map_err(|error| refused("group", &error))?,
-        uses: config.uses.known().copied().and_then(NonZeroU32::new),
+        uses: config.uses.known().copied().and_then(NonZeroU32::new).or(Some(USES_DEFAULT)),
+        max_lease: config.max_lease.known().and_then(|max| max.parse::<Period>().ok()).map(Period::get),
         gateways: gateways(&config)?,
     };
     let token = claims.sign(key).map_err(|error| refused("gateways", &error))?;

@@ -23,13 +23,17 @@ pub(crate) struct EnrolmentToken {
     #[attr(required)]
     pub(crate) gateways: Attr<Vec<Gateway>>,
     /// Validity period of the token, such as `90s`, `10m`, `24h` or `7d`, at most `400d`. A pod needs a valid token
-    /// each time it starts. Defaults to `24h`.
+    /// each time it starts, but its lease outlives the token. Defaults to `1h`.
     #[attr(optional, validate = ttl)]
     pub(crate) ttl: Attr<String>,
-    /// Maximum number of peers that may enrol with the token, 1 or more. A pod that does not persist its state
-    /// generates a new key at each start, which counts as a new peer. Unlimited by default.
+    /// Maximum number of peers that may enrol with the token, 1 or more. A host that starts again without its key replaces
+    /// its former peer and does not count again. Set it to the number of pods that share the token. Defaults to `1`.
     #[attr(optional, validate = uses)]
     pub(crate) uses: Attr<u32>,
+    /// Longest life of a lease, such as `12h` or `7d`, at most `400d`: after it, a pod needs a valid token. Defaults to that
+    /// of the gateway, `30d`.
+    #[attr(optional, validate = ttl)]
+    pub(crate) max_lease: Attr<String>,
     /// Signing key in PASERK format (`k4.secret.…`). Use an ephemeral value, such as one read from a secret store.
     /// Exactly one of `signing_key`, `signing_key_env` and `signing_key_file` is required.
     #[attr(optional, sensitive)]
@@ -98,8 +102,8 @@ fn uses(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         _ => None,
     };
     if !number.is_some_and(|number| (1..=u64::from(u32::MAX)).contains(&number)) {
-        let detail = "The number of uses is a whole number, 1 or more. Remove the attribute to allow any number of \
-                      peers.";
+        let detail = "The number of uses is a whole number, 1 or more. Set it to the number of pods \
+                      that share the token.";
         diagnostics.error_at(path.clone(), "Invalid number of uses", detail);
     }
 }

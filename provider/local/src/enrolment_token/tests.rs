@@ -58,6 +58,20 @@ fn a_gateway_accepts_the_token() {
 }
 
 #[test]
+fn a_token_is_for_one_peer_and_one_hour_unless_said_otherwise() {
+    let claims = |config: EnrolmentToken| {
+        let made = signed(config).unwrap();
+        Token::parse(&made.token.known().unwrap().0).unwrap().peek().unwrap()
+    };
+    let short = claims(EnrolmentToken { ttl: Attr::default(), uses: Attr::default(), ..config() });
+    assert_eq!(short.uses, NonZeroU32::new(1));
+    assert_eq!(short.validity.expires(), UnixTime::from_secs(NOW + 3600));
+    assert_eq!(short.max_lease, None);
+    let long = claims(EnrolmentToken { max_lease: "14d".into(), ..config() });
+    assert_eq!(long.max_lease, Some(std::time::Duration::from_secs(14 * 86_400)));
+}
+
+#[test]
 fn what_is_secret_is_in_no_debug_output() {
     let given = EnrolmentToken {
         signing_key: Attr::Known(Secret(key().to_text().to_string())),

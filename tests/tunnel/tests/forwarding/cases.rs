@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
+use warren_tunnel_tests::Namespace;
 use warren_tunnel_tests::traffic::Stream;
 
 use crate::lab::{By, Lab, echo, listen};
@@ -68,8 +69,15 @@ pub(crate) const CASES: &[Case] = &[
     same("TCP, no such network", |lab| connect(lab, "10.60.0.1:8000"), "ENETUNREACH"),
     same("TCP, port not allowed", |lab| connect(lab, "10.50.0.2:22"), "EHOSTUNREACH"),
     same("TCP over IPv6, port not allowed", |lab| connect(lab, "[fd00:50::2]:22"), "EACCES"),
-    same("TCP, link-local although allowed", |lab| connect(lab, "169.254.169.254:8000"), "EHOSTUNREACH"),
-    same("TCP, the gateway's own address", own_address, "connected"),
+    same("metadata although allowed", |lab| served(lab, &lab.server, "169.254.169.254:8031"), "EHOSTUNREACH"),
+    same("metadata over IPv6", |lab| served(lab, &lab.server, "[fd00:ec2::254]:8032"), "EACCES"),
+    same("metadata through NAT64", |lab| served(lab, &lab.server, "[64:ff9b::a9fe:a9fe]:8033"), "EACCES"),
+    same("the gateway's own address", |lab| served(lab, &lab.gateway, "10.50.0.1:8030"), "EHOSTUNREACH"),
+    same("its own address over IPv6", |lab| served(lab, &lab.gateway, "[fd00:50::1]:8034"), "EACCES"),
+    same("its own address, UDP", |lab| ask(lab, "10.50.0.1:8035"), "EHOSTUNREACH"),
+    same("its own address, echo", |lab| ping(lab, &["10.50.0.1"]), "filtered"),
+    same("its own address, by name", |lab| served(lab, &lab.gateway, "10.50.0.5:8036"), "connected"),
+    same("its own address, another port", |lab| served(lab, &lab.gateway, "10.50.0.5:22"), "EHOSTUNREACH"),
     same("UDP", |lab| datagrams(lab, "10.50.0.2:8010", &[1, 500, 1392]), "1 500 1392"),
     same("UDP over IPv6", |lab| datagrams(lab, "[fd00:50::2]:8011", &[1, 500, 1372]), "1 500 1372"),
     differ("UDP, larger than a packet", |lab| datagrams(lab, "10.50.0.2:8012", &[4000]), "4000", "silence"),
@@ -112,7 +120,7 @@ fn far_stream(lab: &Lab, to: &str, up: bool) -> String {
     moved(lab, &lab.far, to, up)
 }
 
-fn moved(lab: &Lab, host: &warren_tunnel_tests::Namespace, to: &str, up: bool) -> String {
+fn moved(lab: &Lab, host: &Namespace, to: &str, up: bool) -> String {
     let to = to.parse().unwrap();
     let length = 4_000_000;
     let begun = if up {
@@ -189,9 +197,10 @@ fn connect(lab: &Lab, to: &str) -> String {
     }
 }
 
-fn own_address(lab: &Lab) -> String {
-    let _listener = lab.gateway.inside(|| listen("10.50.0.1:8030")).unwrap();
-    connect(lab, "10.50.0.1:8030")
+/// A connection to a port where somebody listens.
+fn served(lab: &Lab, host: &Namespace, at: &'static str) -> String {
+    let _listener = host.inside(move || listen(at)).unwrap();
+    connect(lab, at)
 }
 
 /// The sizes that come back.

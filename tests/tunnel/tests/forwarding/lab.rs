@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pod 10.200.0.1 ---wire--- 10.200.0.2 gateway 10.50.0.1 ---lan--- 10.50.0.2 server 10.51.0.1 ---far, MTU 1300--- 10.51.0.2 far
-//!                                          fd00:50::1            fd00:50::2
+//!                                 10.50.0.5, fd00:50::1            fd00:50::2, 169.254.169.254, fd00:ec2::254, 64:ff9b::a9fe:a9fe
 //! ```
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -15,14 +15,16 @@ use warren_tunnel_tests::fabric::{Gateway, Member};
 use warren_tunnel_tests::{Fabric, Namespace, wait_for};
 
 const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 200, 0, 2));
-/// What a group may reach; 10.60.0.0/16 is a network that the gateway has no route to.
-pub(crate) const ALLOWED: &str = r#"to = ["10.50.0.0/24", "10.51.0.0/24", "10.60.0.0/16", "169.254.0.0/16", "fd00:50::/64"]
+/// What a group may reach; 10.60.0.0/16 is a network that the gateway has no route to, and 10.50.0.5 is the gateway itself.
+pub(crate) const ALLOWED: &str = r#"to = ["10.50.0.0/24", "10.51.0.0/24", "10.60.0.0/16", "10.50.0.5/32", "169.254.0.0/16", "fd00:50::/64",
+  "fd00:ec2::/32", "64:ff9b::/96"]
 ports = ["8000-8100"]
 protocols = ["tcp", "udp"]"#;
 const REST: &str = r#"
 STORE
 [pool]
 prefixes = ["10.100.0.0/24", "fd00:100::/64"]
+reserved = ["10.100.0.99"]
 [groups.gpu]
 [[groups.gpu.allow]]
 ALLOWED
@@ -55,9 +57,13 @@ impl Lab {
             (&pod, "10.200.0.1/24", "wire"),
             (&gateway, "10.200.0.2/24", "wire"),
             (&gateway, "10.50.0.1/24", "lan"),
+            (&gateway, "10.50.0.5/24", "lan"),
             (&gateway, "fd00:50::1/64", "lan"),
             (&server, "10.50.0.2/24", "lan"),
             (&server, "fd00:50::2/64", "lan"),
+            (&server, "169.254.169.254/32", "lan"),
+            (&server, "fd00:ec2::254/128", "lan"),
+            (&server, "64:ff9b::a9fe:a9fe/128", "lan"),
             (&server, "10.51.0.1/24", "far"),
             (&far, "10.51.0.2/24", "far"),
         ] {
@@ -71,6 +77,9 @@ impl Lab {
         // As in a cloud, there is a way to link-local addresses.
         for to in ["10.51.0.0/24", "169.254.0.0/16"] {
             gateway.ip(&format!("route add {to} via 10.50.0.2")).unwrap();
+        }
+        for to in ["fd00:ec2::/32", "64:ff9b::/96"] {
+            gateway.ip(&format!("-6 route add {to} via fd00:50::2")).unwrap();
         }
         far.ip("route add default via 10.51.0.1").unwrap();
         // Somebody in the hub who would like to reach pods.

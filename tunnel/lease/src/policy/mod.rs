@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use warren_wire::Name;
-use warren_wire::gateway::{Group, Protocol};
+use warren_wire::gateway::{Allow, Group, Protocol};
 
 use matcher::Matcher;
 
@@ -23,8 +23,16 @@ pub use warren_budget::RateLimit;
 /// The compiled allow lists of all groups, shared by all forwarders; a reload creates a new one.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    groups: Vec<Matcher>,
+    groups: Vec<Matchers>,
     names: BTreeMap<Name, GroupId>,
+}
+
+/// The rules of one group.
+#[derive(Debug, Clone, Default)]
+struct Matchers {
+    all: Matcher,
+    /// The rules that name single addresses.
+    hosts: Matcher,
 }
 
 /// Names a group in one [`Policy`].
@@ -77,7 +85,10 @@ impl Policy {
         let mut policy = Self::default();
         for (name, group) in groups {
             let id = GroupId(u32::try_from(policy.groups.len()).unwrap_or(u32::MAX));
-            policy.groups.push(Matcher::compile(&group.allow));
+            let hosts: Vec<Allow> = group.allow.iter().map(Allow::of_hosts).collect();
+            policy
+                .groups
+                .push(Matchers { all: Matcher::compile(&group.allow), hosts: Matcher::compile(&hosts) });
             policy.names.insert(name.clone(), id);
         }
         policy
@@ -97,11 +108,18 @@ impl Policy {
         if !own.contains(&flow.source) {
             return Err(Denial::Source);
         }
-        let matcher = group.and_then(|id| self.groups.get(id.0 as usize)).ok_or(Denial::Group)?;
-        if matcher.allows(flow.destination, flow.protocol, flow.port) {
+        let matchers = group.and_then(|id| self.groups.get(id.0 as usize)).ok_or(Denial::Group)?;
+        if matchers.all.allows(flow.destination, flow.protocol, flow.port) {
             Ok(())
         } else {
             Err(Denial::Destination)
         }
+    }
+
+    /// Whether a rule names the destination as a single address, and allows the flow to it.
+    #[must_use]
+    pub fn names(&self, group: Option<GroupId>, flow: &Flow) -> bool {
+        let matchers = group.and_then(|id| self.groups.get(id.0 as usize));
+        matchers.is_some_and(|of| of.hosts.allows(flow.destination, flow.protocol, flow.port))
     }
 }

@@ -146,7 +146,7 @@ fn refusals_tell_figures_and_change_nothing() {
     assert_eq!(
         told,
         [
-            "the token's use limit of 2 is reached; issue a token with more uses",
+            "the token's use limit of 2 is reached; issue another token, or one with more uses",
             "all 7 IPv6 addresses of the pool are in use, 1 of them in quarantine; enlarge the pool, or shorten the lease and the quarantine",
             "this key has no lease; it has expired or was never granted",
             "an operator has evicted this key until 2027-01-15T08:10:00Z; contact the operator, or generate a new key",

@@ -3,5 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cases;
+mod chance;
+mod clocks;
+mod credentials;
+mod fleet;
+mod ledger;
 mod model;
 mod world;

@@ -58,7 +58,8 @@ fn play(world: &mut World, op: &Op) {
 /// Once nobody does anything any more, nothing is left behind.
 fn end(world: &mut World) {
     world.quiesce();
-    for _ in 0..40 {
+    // Records of tokens outlive them by an hour.
+    for _ in 0..60 {
         world.advance(240);
         world.quiesce();
     }

@@ -6,14 +6,16 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use warren_lease::{
-    COMMIT_WITHIN, Change, Ending, Enrolment, Grant, Key, Lease, Leases, Outcome, Output, Refusal, RequestId,
-    Settings, State, Table, Transaction, TransactionId,
+    COMMIT_WITHIN, Change, Ending, Enrolment, Grant, Key, Lease, Leases, Now, Outcome, Output, Refusal,
+    RequestId, Settings, State, Table, Transaction, TransactionId,
 };
-use warren_wire::token::TokenId;
+use warren_wire::token::{KeyId, SigningKey, TokenId};
 use warren_wire::{PrivateKey, PublicKey, UnixTime};
 
 pub(crate) const TTL: Duration = Duration::from_secs(240);
 pub(crate) const QUARANTINE: Duration = Duration::from_secs(120);
+/// The longest life of a lease.
+pub(crate) const MAX: Duration = Duration::from_secs(24 * 3600);
 /// How many peers may use each token.
 pub(crate) const USES: [Option<u32>; 3] = [Some(2), Some(5), None];
 
@@ -23,7 +25,15 @@ pub(crate) fn settings() -> Settings {
         reserved: vec!["10.0.0.1".parse().unwrap()],
         ttl: TTL,
         quarantine: QUARANTINE,
+        max: MAX,
+        per_source: None,
+        shared: None,
     }
+}
+
+/// Both clocks of all gateways, which agree here.
+pub(crate) fn clocks(now: UnixTime) -> Now {
+    Now { mono: Duration::from_secs(now.as_secs()), wall: now }
 }
 
 pub(crate) fn peer(index: u8) -> PublicKey {
@@ -40,9 +50,17 @@ pub(crate) fn enrolment(key: PublicKey, index: usize, now: UnixTime) -> Enrolmen
         token: token(index),
         expires: now.plus(Duration::from_secs(3600)),
         uses: USES[index].and_then(NonZeroU32::new),
+        signer: signer(1),
+        over: false,
+        max: None,
+        source: None,
         group: "gpu".parse().unwrap(),
         host: Default::default(),
     }
+}
+
+pub(crate) fn signer(number: u8) -> KeyId {
+    SigningKey::from_random([number; 32]).verifying_key().id()
 }
 
 /// What happens to a transaction on its way to the store and back.
@@ -63,6 +81,7 @@ enum Request {
     Readmit(PublicKey),
     Revoke(usize),
     Release,
+    Accept,
 }
 
 pub(crate) struct Node {
@@ -124,9 +143,15 @@ impl World {
     }
 
     fn boot(&self) -> Node {
-        let mut machine = Leases::new(settings(), self.now).unwrap();
+        self.boot_with(|_| {})
+    }
+
+    pub(crate) fn boot_with(&self, change: impl FnOnce(&mut Settings)) -> Node {
+        let mut settings = settings();
+        change(&mut settings);
+        let mut machine = Leases::new(settings, clocks(self.now)).unwrap();
         let contents: Vec<Change> = self.table.contents().collect();
-        machine.restore(self.now, &contents, self.table.revision());
+        machine.restore(clocks(self.now), &contents, self.table.revision());
         let mut node = Node {
             machine,
             told: self.log.len(),
@@ -153,22 +178,25 @@ impl World {
     /// A gateway that missed changes reads everything again.
     pub(crate) fn resume(&mut self, node: usize) {
         let contents: Vec<Change> = self.table.contents().collect();
-        self.nodes[node].machine.restore(self.now, &contents, self.table.revision());
+        self.nodes[node].machine.restore(clocks(self.now), &contents, self.table.revision());
         self.nodes[node].told = self.log.len();
         self.pump(node);
     }
 
     pub(crate) fn enrol(&mut self, node: usize, key: PublicKey, token: usize) {
-        let id = self.request(node, Request::Enrol(key, token, self.now));
-        let enrolment = enrolment(key, token, self.now);
-        self.nodes[node].machine.enrol(self.now, id, enrolment);
+        self.enrol_as(node, enrolment(key, token, self.now), token);
+    }
+
+    pub(crate) fn enrol_as(&mut self, node: usize, enrolment: Enrolment, token: usize) {
+        let id = self.request(node, Request::Enrol(enrolment.key, token, self.now));
+        self.nodes[node].machine.enrol(clocks(self.now), id, enrolment);
         self.pump(node);
     }
 
     pub(crate) fn release(&mut self, node: usize, key: PublicKey) {
         self.promises.remove(&key);
         let id = self.request(node, Request::Release);
-        self.nodes[node].machine.release(self.now, id, key);
+        self.nodes[node].machine.release(clocks(self.now), id, key);
         self.pump(node);
     }
 
@@ -176,14 +204,14 @@ impl World {
         self.promises.remove(&key);
         let until = self.now.plus(Duration::from_secs(600));
         let id = self.request(node, Request::Evict(key, until));
-        self.nodes[node].machine.evict(self.now, id, key, until);
+        self.nodes[node].machine.evict(clocks(self.now), id, key, until);
         self.pump(node);
     }
 
     pub(crate) fn readmit(&mut self, node: usize, key: PublicKey) {
         self.evicted.remove(&key);
         let id = self.request(node, Request::Readmit(key));
-        self.nodes[node].machine.readmit(self.now, id, key);
+        self.nodes[node].machine.readmit(clocks(self.now), id, key);
         self.pump(node);
     }
 
@@ -202,9 +230,20 @@ impl World {
         for key in keys {
             self.promises.remove(&key);
         }
+        self.revoke_until(node, index, 7200, true);
+    }
+
+    pub(crate) fn revoke_until(&mut self, node: usize, index: usize, seconds: u64, peers: bool) {
         let id = self.request(node, Request::Revoke(index));
-        let until = self.now.plus(Duration::from_secs(7200));
-        self.nodes[node].machine.revoke(self.now, id, token(index), until, true);
+        let until = self.now.plus(Duration::from_secs(seconds));
+        self.nodes[node].machine.revoke(clocks(self.now), id, token(index), until, peers);
+        self.pump(node);
+    }
+
+    pub(crate) fn accept(&mut self, node: usize, index: usize) {
+        self.revoked.remove(&index);
+        let id = self.request(node, Request::Accept);
+        self.nodes[node].machine.restore_token(clocks(self.now), id, token(index));
         self.pump(node);
     }
 
@@ -214,7 +253,7 @@ impl World {
         // Only peers have handshakes.
         if node_.installed.contains(&key) {
             node_.handshakes.insert(key, now);
-            node_.machine.seen(now, key, now);
+            node_.machine.seen(clocks(now), key, clocks(now).mono);
             self.pump(node);
         }
     }
@@ -224,8 +263,8 @@ impl World {
         for step in (0..seconds).step_by(20) {
             self.now = self.now.plus(Duration::from_secs(20.min(seconds - step)));
             for node in 0..self.nodes.len() {
-                while self.nodes[node].machine.poll_timeout() <= self.now {
-                    self.nodes[node].machine.handle_timeout(self.now);
+                while self.nodes[node].machine.poll_timeout() <= clocks(self.now).mono {
+                    self.nodes[node].machine.handle_timeout(clocks(self.now));
                     self.pump(node);
                 }
             }
@@ -257,7 +296,7 @@ impl World {
                 Outcome::Unknown
             }
         };
-        self.nodes[node].machine.settled(self.now, id, outcome);
+        self.nodes[node].machine.settled(clocks(self.now), id, outcome);
         self.pump(node);
     }
 
@@ -265,7 +304,7 @@ impl World {
     pub(crate) fn deliver(&mut self, node: usize, count: usize) {
         let told = self.nodes[node].told;
         for (revision, changes) in self.log.iter().skip(told).take(count) {
-            self.nodes[node].machine.apply(self.now, changes, *revision);
+            self.nodes[node].machine.apply(clocks(self.now), changes, *revision);
             self.nodes[node].told += 1;
         }
         self.pump(node);
@@ -282,8 +321,8 @@ impl World {
                 }
                 idle &= self.nodes[node].told == self.log.len();
                 self.deliver(node, usize::MAX);
-                if self.nodes[node].machine.poll_timeout() <= self.now {
-                    self.nodes[node].machine.handle_timeout(self.now);
+                if self.nodes[node].machine.poll_timeout() <= clocks(self.now).mono {
+                    self.nodes[node].machine.handle_timeout(clocks(self.now));
                     self.pump(node);
                     idle = false;
                 }
@@ -349,8 +388,16 @@ impl World {
                 }
             }
             // Somebody wanted it so, perhaps before the peer was let in again.
-            if let State::Quarantined { why: Ending::Released | Ending::Evicted | Ending::Revoked, .. } =
-                lease.state
+            if let State::Quarantined {
+                why:
+                    Ending::Released
+                    | Ending::Evicted
+                    | Ending::Revoked
+                    | Ending::MaxAge
+                    | Ending::Untrusted
+                    | Ending::Replaced,
+                ..
+            } = lease.state
             {
                 self.promises.remove(key);
             }
@@ -377,6 +424,7 @@ impl World {
                     assert!(self.nodes[node].installed.remove(&key), "removed a peer that was none");
                     self.nodes[node].handshakes.remove(&key);
                 }
+                Output::Ended(..) => {}
                 Output::Answer { request, result } => self.answered(node, request, result),
             }
         }
@@ -406,7 +454,7 @@ impl World {
             (Request::Evict(key, until), Ok(_)) => _ = self.evicted.insert(key, until),
             (Request::Readmit(key), _) => _ = self.evicted.remove(&key),
             (Request::Revoke(token), Ok(_)) => _ = self.revoked.insert(token),
-            (Request::Release, _) | (_, Err(_)) => {}
+            (Request::Release | Request::Accept, _) | (_, Err(_)) => {}
         }
     }
 

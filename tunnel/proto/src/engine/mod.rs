@@ -25,6 +25,7 @@ mod timers;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use warren_wire::{PrivateKey, PublicKey};
 
@@ -116,6 +117,21 @@ impl Engine {
         }
         self.outputs.retain(|output| !matches!(output, Output::Transmit { .. }));
         self.serve_wakeups(now);
+    }
+
+    /// No initiation from now on has a stamp before this time, which is since the UNIX epoch.
+    ///
+    /// A peer refuses stamps that are not greater than the last one of the same key (whitepaper section 5.1). After a restart
+    /// with a clock that went back, only the peer knows which that was.
+    pub fn raise_stamps(&mut self, wall: Duration) {
+        self.stamps.raise(wall);
+    }
+
+    /// The time in the last stamp of a peer, in seconds since the UNIX epoch.
+    #[must_use]
+    pub fn last_stamp(&self, public_key: &PublicKey) -> Option<Duration> {
+        let state = self.peers.get(self.peers.by_key(public_key)?)?;
+        state.stamp_received.map(|stamp| stamp.wall())
     }
 
     /// Processes a handshake message (types 1, 2, 3) from the network. Anything else is counted and ignored.

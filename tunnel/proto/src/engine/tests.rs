@@ -115,6 +115,27 @@ fn data(peer: &Peer, now: Now, plain: &[u8]) -> Vec<u8> {
     packet
 }
 
+/// A pod that keeps its key is killed, and starts with a clock of an hour ago: its peer refuses it until that hour is over.
+#[test]
+fn a_clock_that_went_back_locks_nobody_out_who_knows_the_last_stamp() {
+    let back = |seconds: f64| Now::new(at(seconds).mono, at(seconds).wall - Duration::from_secs(3600));
+    let mut pair = Pair::new();
+    pair.establish(at(1.0));
+    let floor = pair.b.last_stamp(&key(1).public()).unwrap();
+    assert_eq!(floor, Duration::from_secs(1_700_000_001));
+    for (known, established) in [(None, false), (Some(floor + Duration::from_secs(1)), true)] {
+        pair.a = engine(1);
+        pair.a_knows = pair.a.upsert_peer(back(10.0), peer_config(2));
+        if let Some(floor) = known {
+            pair.a.raise_stamps(floor);
+        }
+        pair.a.want_session(back(10.0), pair.a_knows);
+        pair.settle(back(10.0));
+        assert_eq!(pair.a_peer().sealer(at(10.0).mono).is_some(), established);
+    }
+    assert_eq!(pair.b.stats(at(10.0)).replayed_initiations, 1);
+}
+
 #[test]
 fn a_session_is_made_and_confirmed_by_a_keepalive() {
     let mut pair = Pair::new();

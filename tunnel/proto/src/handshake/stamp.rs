@@ -18,6 +18,11 @@ impl Stamp {
         Self::of(wall.as_secs().saturating_add(EPOCH), wall.subsec_nanos() / GRAIN * GRAIN)
     }
 
+    /// The time of it since the UNIX epoch, to the second.
+    pub(crate) fn wall(self) -> Duration {
+        Duration::from_secs(self.parts().0.saturating_sub(EPOCH))
+    }
+
     /// The next greater stamp.
     pub(crate) fn successor(self) -> Self {
         let (mut seconds, mut nanos) = self.parts();
@@ -63,6 +68,11 @@ impl Stamps {
         }
         self.greatest = Some(stamp);
         stamp
+    }
+
+    /// No stamp from now on is less than that of this time.
+    pub(crate) fn raise(&mut self, wall: Duration) {
+        self.greatest = self.greatest.max(Some(Stamp::new(wall)));
     }
 
     /// A stamp for a peer that is new to the engine but may have been here before.

@@ -113,6 +113,7 @@ impl Enrolled {
             dns: answer.dns.servers.clone(),
             dns_search: answer.dns.domains.iter().map(ToString::to_string).collect(),
             dns_zones: answer.zones.clone(),
+            stamp_floor: answer.handshake_floor,
             mtu: Some(self.over.mtu.unwrap_or(answer.mtu)),
             ..Interface::default()
         };

@@ -3,7 +3,7 @@
 mod errors;
 mod running;
 
-use std::{net::IpAddr, path::PathBuf, sync::Arc};
+use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use warren_device::{
     tun::{Queue, Tun},
@@ -173,7 +173,10 @@ impl UserspaceTunnel {
         let udp = Arc::new(bind(config.interface.listen_port.unwrap_or(0), fwmark)?);
         let private_key =
             config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
-        let engine = Engine::new(EngineConfig::new(private_key.clone()), *random()?);
+        let mut engine = Engine::new(EngineConfig::new(private_key.clone()), *random()?);
+        if let Some(floor) = config.interface.stamp_floor {
+            engine.raise_stamps(Duration::from_secs(floor.as_secs()));
+        }
         let (device, stack) = make(&engine.plane())?;
         let datapath =
             Box::new(DatapathRunner::start(engine.plane(), device, Arc::clone(&udp), mtu as usize)?);

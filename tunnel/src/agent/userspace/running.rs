@@ -39,6 +39,9 @@ impl Tunnel for UserspaceTunnel {
             self.handle.send(Command::PrivateKey(key.clone()));
             changes.push("private key changed, all sessions restarted".to_owned());
         }
+        if let Some(floor) = new.stamp_floor {
+            self.handle.send(Command::StampFloor(Duration::from_secs(floor.as_secs())));
+        }
         let (gone, changed) = control::difference(
             &peers::of(before, &self.carriers, mark.0, false),
             &peers::of(after, &self.carriers, mark.1, false),

@@ -36,6 +36,18 @@ pub enum AdminRequest {
         /// The peer's public key.
         key: PublicKey,
     },
+    /// End all leases of a token and refuse it.
+    EvictToken {
+        /// The token's ID.
+        token: TokenId,
+        /// When the token is accepted again.
+        until: UnixTime,
+    },
+    /// Accept a revoked or evicted token again.
+    ReadmitToken {
+        /// The token's ID.
+        token: TokenId,
+    },
     /// Refuse or accept new peers.
     Drain {
         /// Whether to refuse them.

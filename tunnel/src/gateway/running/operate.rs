@@ -91,6 +91,8 @@ impl Inner {
                 refused: of.refused,
                 conflicts: of.conflicts,
                 unknown: of.unknown,
+                closed: of.closed,
+                clock_skew_seconds: of.skew,
             },
             gateways: gateways.into_iter().map(|member| member.name.to_string()).collect(),
             sites,
@@ -126,6 +128,8 @@ impl Inner {
                     group: lease.group.to_string(),
                     addresses: lease.addresses,
                     token: lease.token.to_string(),
+                    signer: lease.signer.map(|signer| signer.to_string()),
+                    source: lease.source,
                     state: state.to_owned(),
                     since: lease.since.to_string(),
                     until: until.to_string(),
@@ -172,5 +176,8 @@ fn ending(why: lease::Ending) -> &'static str {
         lease::Ending::Released => "released",
         lease::Ending::Evicted => "evicted",
         lease::Ending::Revoked => "revoked",
+        lease::Ending::MaxAge => "max-age",
+        lease::Ending::Untrusted => "untrusted",
+        lease::Ending::Replaced => "replaced",
     }
 }

@@ -24,6 +24,16 @@ pub(super) fn answer(request: &AdminRequest, inner: &Inner) -> Result<AdminRespo
             tracing::info!(peer = %key, "readmitted");
             AdminResponse::Done(format!("{key} may enrol again"))
         }
+        AdminRequest::EvictToken { token, until } => {
+            inner.wait(async move { leases.revoke(token, until, true).await })?.map_err(refused)?;
+            tracing::info!(%token, %until, "token evicted");
+            AdminResponse::Done(format!("token {token} is evicted until {until}; its leases are ended"))
+        }
+        AdminRequest::ReadmitToken { token } => {
+            inner.wait(async move { leases.accept(token).await })?.map_err(refused)?;
+            tracing::info!(%token, "token readmitted");
+            AdminResponse::Done(format!("token {token} is accepted again"))
+        }
         AdminRequest::Drain { draining, stay } => AdminResponse::Done(inner.drain(draining, stay)?),
         AdminRequest::Revoke { token, until, peers } => {
             inner.wait(async move { leases.revoke(token, until, peers).await })?.map_err(refused)?;

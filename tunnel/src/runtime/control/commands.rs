@@ -52,6 +52,8 @@ impl Control {
                 let seen = peers.filter_map(|peer| Some((peer.public_key, peer.last_handshake?))).collect();
                 _ = answer.try_send(seen);
             }
+            Command::LastStamp(key, answer) => _ = answer.try_send(self.engine.last_stamp(&key)),
+            Command::StampFloor(wall) => self.engine.raise_stamps(wall),
             Command::Liveness(keys, answer) => {
                 let now = now();
                 let signs = keys.into_iter().filter_map(|key| {

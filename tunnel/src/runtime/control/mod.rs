@@ -68,6 +68,10 @@ pub enum Command {
     Status(SyncSender<Status>),
     /// The time of the last handshake of each peer that had one, since the UNIX epoch.
     Handshakes(SyncSender<Vec<(PublicKey, Duration)>>),
+    /// The time in the last handshake stamp of a peer, since the UNIX epoch.
+    LastStamp(PublicKey, SyncSender<Option<Duration>>),
+    /// No handshake of this end has a stamp before this time, since the UNIX epoch.
+    StampFloor(Duration),
     /// Signs of life of these peers, and the time on the same clock; unknown peers are skipped.
     Liveness(Vec<PublicKey>, SyncSender<(Duration, Vec<(PublicKey, Liveness)>)>),
     /// Start a handshake with a peer, even if it has a session.

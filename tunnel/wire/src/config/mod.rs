@@ -27,6 +27,7 @@ use ipnet::IpNet;
 use crate::enrolment::DnsZone;
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
 use crate::pin::Pins;
+use crate::time::UnixTime;
 
 pub use error::ParseError;
 pub(crate) use error::show;
@@ -58,6 +59,8 @@ pub struct Interface {
     pub dns_search: Vec<String>,
     /// Domains with name servers of their own. Only gateways supply them: a file has no such setting.
     pub dns_zones: Vec<DnsZone>,
+    /// The least time for stamps of handshakes. Only gateways supply it: a file has no such setting.
+    pub stamp_floor: Option<UnixTime>,
     /// `MTU`.
     pub mtu: Option<u16>,
     /// `Table`.

@@ -212,6 +212,7 @@ fn interface() -> impl Strategy<Value = Interface> {
         dns: lists.1,
         dns_search: lists.2,
         dns_zones: Vec::new(),
+        stamp_floor: None,
         pre_up: lists.3.clone(),
         post_up: lists.4.clone(),
         pre_down: lists.4,

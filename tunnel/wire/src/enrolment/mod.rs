@@ -29,6 +29,7 @@ use zeroize::Zeroizing;
 
 use crate::key::PublicKey;
 use crate::name::Name;
+use crate::time::UnixTime;
 use crate::token::{GatewaySet, Token};
 
 pub use problem::{Kind, Problem};
@@ -118,6 +119,10 @@ pub struct Answer {
     pub mtu: u16,
     /// Keepalive interval in seconds, which keeps NAT mappings and the lease alive.
     pub keepalive_seconds: u16,
+    /// The least time for stamps of the peer's handshakes: that of the gateway, and after the last stamp that it has seen. A peer
+    /// whose clock went back would be refused otherwise. Peers that do not know this field use their clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake_floor: Option<UnixTime>,
 }
 
 /// Resolvers inside the fabric.

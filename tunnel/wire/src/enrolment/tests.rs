@@ -22,6 +22,7 @@ fn enrol() -> Enrol {
         fabric: "llm-training".parse().unwrap(),
         group: "gpu".parse().unwrap(),
         uses: None,
+        max_lease: None,
         gateways: serde_json::from_str(gateways).unwrap(),
     };
     Enrol {

@@ -7,7 +7,9 @@ use ipnet::IpNet;
 use super::dns::WrongZone;
 use super::error::at;
 use super::site::Wrong;
-use super::{GatewayConfig, LEASE_MAX, LEASE_MIN, Period, QUARANTINE_MAX, StoreConfig};
+use super::{
+    GRACE_MIN, GatewayConfig, LEASE_LIFE_MAX, LEASE_MAX, LEASE_MIN, Period, QUARANTINE_MAX, StoreConfig,
+};
 use crate::Name;
 use crate::config::ParseError;
 
@@ -75,6 +77,16 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
     if config.lease.quarantine.get() > QUARANTINE_MAX {
         let what = format!("a quarantine of {} is too long", config.lease.quarantine);
         return wrong("lease", "quarantine", what, "write at most 7d");
+    }
+    let grace = config.lease.store_grace();
+    if grace < GRACE_MIN || grace > ttl / 3 {
+        let what = format!("a store_grace of {} s is out of range", grace.as_secs());
+        let hint = "write from 10s to a third of the lease's TTL: other gateways may end a lease that is not renewed for its TTL";
+        return wrong("lease", "store_grace", what, hint);
+    }
+    if !(ttl..=LEASE_LIFE_MAX).contains(&config.lease.max.get()) {
+        let what = format!("a longest life of {} is out of range", config.lease.max);
+        return wrong("lease", "max", what, "write from the lease's TTL to 400d");
     }
     if let StoreConfig::Etcd(etcd) = &config.store {
         if etcd.endpoints.is_empty() {
@@ -152,6 +164,7 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         limits.connections_per_second_and_source,
         limits.tunnels_per_source,
         limits.dns_queries_per_second_and_peer,
+        limits.leases_per_source.unwrap_or(1),
     ];
     if counts.contains(&0) || limits.request_timeout == Period::from_secs(0) {
         return wrong("limits", "", "a limit of 0 rejects every peer".into(), "write at least 1");

@@ -61,6 +61,10 @@ pub use span::{Period, PeriodError};
 pub const LEASE_MIN: Duration = Duration::from_secs(240);
 /// The longest lease.
 pub const LEASE_MAX: Duration = Duration::from_secs(24 * 3600);
+/// The longest life that a lease may be given: that of a token.
+pub const LEASE_LIFE_MAX: Duration = crate::token::VALIDITY_MAX;
+/// The shortest time without the store after which a gateway stops serving peers.
+pub const GRACE_MIN: Duration = Duration::from_secs(10);
 /// The longest quarantine.
 pub const QUARANTINE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -138,6 +142,9 @@ pub struct Keys {
     pub certificate_key_file: PathBuf,
     /// Keys whose tokens are accepted; more than one while keys are rotated.
     pub token_keys: Vec<VerifyingKey>,
+    /// Keys whose tokens are no longer accepted, but whose leases stay until they end.
+    #[serde(default)]
+    pub retired_token_keys: Vec<VerifyingKey>,
 }
 
 /// Addresses of peers.
@@ -159,6 +166,18 @@ pub struct LeaseTimes {
     pub ttl: Period,
     /// How long its address then stays unused, at most [`QUARANTINE_MAX`].
     pub quarantine: Period,
+    /// How long a gateway serves peers without hearing from etcd: [`GRACE_MIN`] to a third of `ttl`, which is the default.
+    pub store_grace: Option<Period>,
+    /// The longest life of a lease, however alive its peer is: from `ttl` to [`LEASE_LIFE_MAX`].
+    pub max: Period,
+}
+
+impl LeaseTimes {
+    /// How long a gateway serves peers without hearing from a shared store.
+    #[must_use]
+    pub fn store_grace(&self) -> Duration {
+        self.store_grace.map_or(self.ttl.get() / 3, Period::get)
+    }
 }
 
 /// The store of the leases.
@@ -251,6 +270,8 @@ pub struct Limits {
     pub connections_per_second_and_source: u32,
     /// Tunnels over TLS of one source.
     pub tunnels_per_source: u32,
+    /// Leases of one source, quarantined ones included [default: a quarter of the pool, at least 8].
+    pub leases_per_source: Option<u32>,
     /// DNS queries per second of one peer; the gateway of another site may send ten times as many.
     pub dns_queries_per_second_and_peer: u32,
     /// Time from the first byte of a request to the last.
@@ -325,7 +346,12 @@ impl GatewayConfig {
 
 impl Default for LeaseTimes {
     fn default() -> Self {
-        Self { ttl: Period::from_secs(600), quarantine: Period::from_secs(300) }
+        Self {
+            ttl: Period::from_secs(600),
+            quarantine: Period::from_secs(300),
+            store_grace: None,
+            max: Period::from_secs(30 * 86_400),
+        }
     }
 }
 
@@ -349,6 +375,7 @@ impl Default for Limits {
             connections: 4096,
             connections_per_second_and_source: 250,
             tunnels_per_source: 1024,
+            leases_per_source: None,
             dns_queries_per_second_and_peer: 200,
             request_timeout: Period::from_secs(10),
         }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allow {
-    /// Destinations.
+    /// Destinations. An address of the gateway itself is open only if one of them is this very address (/32 or /128).
     pub to: Vec<IpNet>,
     /// Ports; all if omitted. Ignored for ICMP.
     #[serde(default)]
@@ -19,6 +19,15 @@ pub struct Allow {
     /// Protocols; all if omitted.
     #[serde(default)]
     pub protocols: Option<Vec<Protocol>>,
+}
+
+impl Allow {
+    /// The part of this rule that names single addresses, which opens addresses of the gateway itself.
+    #[must_use]
+    pub fn of_hosts(&self) -> Self {
+        let to = self.to.iter().filter(|net| net.prefix_len() == net.max_prefix_len()).copied().collect();
+        Self { to, ..self.clone() }
+    }
 }
 
 /// A protocol that the gateway forwards.

@@ -38,6 +38,10 @@ pub use key::{KeyId, SigningKey, SigningKeyError, VerifyingKey};
 pub const TOKEN_MAX: usize = 6144;
 /// The maximum validity of a token.
 pub const VALIDITY_MAX: Duration = Duration::from_secs(400 * 24 * 3600);
+/// The default validity of a token: it is used when a pod starts, and a lease outlives it.
+pub const VALIDITY_DEFAULT: Duration = Duration::from_secs(3600);
+/// The default number of peers that may use a token.
+pub const USES_DEFAULT: NonZeroU32 = NonZeroU32::MIN;
 /// The clock difference that is tolerated before a token counts as not yet valid.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(60);
 
@@ -109,8 +113,10 @@ pub struct Claims {
     pub fabric: Name,
     /// The group of peers it admits to.
     pub group: Name,
-    /// How many different peers may join with it; `None` is any number.
+    /// How many different peers may join with it; `None`, in tokens of earlier versions, is any number.
     pub uses: Option<NonZeroU32>,
+    /// The longest life of a lease that came of it; `None` is that of the gateway.
+    pub max_lease: Option<Duration>,
     /// The gateways that accept it.
     pub gateways: GatewaySet,
 }
@@ -131,8 +137,8 @@ pub struct ValidityError;
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Token(String);
 
-/// The keys whose tokens are accepted. For rotation: add the new key everywhere, sign with it, and take the old
-/// one out when the last token of it has expired.
+/// The keys whose tokens are accepted. For rotation: add the new key everywhere, sign with it, and retire the old one when the
+/// last token of it has expired.
 #[derive(Debug, Clone, Default)]
 pub struct KeyRing(Vec<(KeyId, VerifyingKey)>);
 
@@ -153,6 +159,9 @@ struct Payload {
     group: Name,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     uses: Option<NonZeroU32>,
+    /// Seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_lease: Option<u64>,
     gateways: GatewaySet,
 }
 
@@ -169,6 +178,7 @@ impl Claims {
             fabric: self.fabric.clone(),
             group: self.group.clone(),
             uses: self.uses,
+            max_lease: self.max_lease.map(|max| max.as_secs()),
             gateways: self.gateways.clone(),
         };
         let claims = |error: serde_json::Error| TokenError::Claims(error.to_string());
@@ -204,6 +214,7 @@ impl Claims {
             fabric: payload.fabric,
             group: payload.group,
             uses: payload.uses,
+            max_lease: payload.max_lease.map(Duration::from_secs),
             gateways: payload.gateways,
         })
     }

@@ -28,6 +28,7 @@ pub(crate) fn claims(gateways: u8) -> Claims {
         fabric: "llm-training".parse().unwrap(),
         group: "gpu".parse().unwrap(),
         uses: NonZeroU32::new(5),
+        max_lease: None,
         gateways: (1..=gateways).map(gateway).collect::<Vec<_>>().try_into().unwrap(),
     }
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::Semaphore;
 use warren_device::user::{Forwarded, Net, Unreachable};
@@ -32,6 +33,7 @@ use super::{Forward, ForwardCounters};
 use crate::gateway::access::Access;
 use crate::gateway::audit::{Audit, Entry};
 use crate::gateway::peers::{Member, PeerTable};
+use crate::runtime::net::Netlink;
 use crate::runtime::problem::{Context as _, Result};
 use outside::Outside;
 
@@ -47,6 +49,8 @@ const REPORT: Duration = Duration::from_secs(10);
 pub(in crate::gateway) struct Nat {
     inside: Forwarded,
     outside: Outside,
+    /// Asks the kernel which addresses are this machine's own: interfaces can get others at any time.
+    routes: Mutex<Netlink>,
     peer_table: Arc<PeerTable>,
     access: Arc<Access>,
     audit: Arc<Audit>,
@@ -102,6 +106,7 @@ impl Nat {
         let nat = Arc::new(Self {
             inside,
             outside: Outside::new(net.clone(), addresses),
+            routes: Mutex::new(Netlink::open().while_doing(|| "netlink".into())?),
             peer_table,
             access,
             audit,
@@ -121,7 +126,7 @@ impl Nat {
     /// The source is unknown, or the rules deny the flow.
     fn admit(&self, flow: &Flow) -> std::result::Result<Arc<Member>, Denial> {
         let member = self.peer_table.of(flow.source).ok_or(Denial::Source)?;
-        match member.check(&self.access, flow) {
+        match self.check(&member, flow, self.outside.by_tunnel(flow.destination)) {
             Ok(()) => Ok(member),
             Err(denial) => {
                 self.audit.add(&Entry::new(&member, flow, Some(denial)), 1, 0, 0);
@@ -134,7 +139,23 @@ impl Nat {
     /// Whether an existing flow may continue after rules or sites have changed. A flow never moves between a site and the
     /// machine's own network.
     fn may_go_on(&self, member: &Member, flow: &Flow, by_tunnel: bool) -> bool {
-        self.outside.by_tunnel(flow.destination) == by_tunnel && member.check(&self.access, flow).is_ok()
+        self.outside.by_tunnel(flow.destination) == by_tunnel && self.check(member, flow, by_tunnel).is_ok()
+    }
+
+    /// The rules, and for an address of this machine, whether one of them names it.
+    fn check(&self, member: &Member, flow: &Flow, by_tunnel: bool) -> std::result::Result<(), Denial> {
+        member.check(&self.access, flow)?;
+        if by_tunnel || self.access.names(&member.group, flow) {
+            return Ok(());
+        }
+        match self.routes.lock().is_own(flow.destination) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(Denial::Destination),
+            Err(error) => {
+                tracing::warn!(%error, destination = %flow.destination, "the kernel did not answer whether an address is the gateway's own; the flow is denied");
+                Err(Denial::Destination)
+            }
+        }
     }
 }
 

@@ -98,6 +98,15 @@ pub(super) fn read_link(message: &LinkMessage) -> Link {
     link
 }
 
+/// A request for the route to an address.
+pub(super) fn route_to(to: IpAddr) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    message.header.destination_prefix_length = if to.is_ipv4() { 32 } else { 128 };
+    message.attributes.push(RouteAttribute::Destination(to.into()));
+    message
+}
+
 pub(super) fn read_path(route: &RouteMessage) -> Option<Path> {
     let mut index = None;
     let mut mtu = None;

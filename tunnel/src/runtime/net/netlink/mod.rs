@@ -14,18 +14,23 @@ use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::{
-    AddressFamily, RouteNetlinkMessage,
+    RouteNetlinkMessage,
     link::{
         AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags,
         LinkInfo, LinkMessage,
     },
-    route::{RouteAttribute, RouteHeader, RouteMessage, RouteType},
+    route::{RouteHeader, RouteMessage, RouteType},
     rule::{RuleFlags, RuleMessage},
 };
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 pub use self::message::{Family, Link, Path, Rule};
-use self::message::{address_message, read_link, read_path, route_message, rule_message, table_of};
+use self::message::{address_message, read_link, read_path, route_message, route_to, rule_message, table_of};
+
+/// Answers to a request for a route to which no packet can be sent: none exists, it is one of the types unreachable and
+/// prohibit, or the kernel lacks the address family.
+const NO_ROUTE: [i32; 5] =
+    [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::EACCES, libc::EAFNOSUPPORT, libc::EOPNOTSUPP];
 
 /// A connection to the kernel.
 pub struct Netlink {
@@ -215,16 +220,28 @@ impl Netlink {
         Ok(false)
     }
 
+    /// Whether the kernel would deliver packets for `to` to this machine itself.
+    ///
+    /// # Errors
+    /// The kernel's answer, apart from the absence of a route.
+    pub fn is_own(&mut self, to: IpAddr) -> io::Result<bool> {
+        let answers = match self.request(RouteNetlinkMessage::GetRoute(route_to(to)), 0) {
+            Err(error) if error.raw_os_error().is_some_and(|code| NO_ROUTE.contains(&code)) => {
+                return Ok(false);
+            }
+            answers => answers?,
+        };
+        Ok(answers.iter().any(|answer| {
+            matches!(answer, RouteNetlinkMessage::NewRoute(route) if !matches!(route.header.kind, RouteType::Unicast))
+        }))
+    }
+
     /// How the kernel would send to `to`.
     ///
     /// # Errors
     /// When there is no route.
     pub fn path_to(&mut self, to: IpAddr) -> io::Result<Path> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-        message.header.destination_prefix_length = if to.is_ipv4() { 32 } else { 128 };
-        message.attributes.push(RouteAttribute::Destination(to.into()));
-        for answer in self.request(RouteNetlinkMessage::GetRoute(message), 0)? {
+        for answer in self.request(RouteNetlinkMessage::GetRoute(route_to(to)), 0)? {
             if let RouteNetlinkMessage::NewRoute(route) = answer
                 && let Some(path) = read_path(&route)
             {

@@ -45,14 +45,17 @@ pub(super) fn rates(out: &mut String, group: &Name, of: &Group) {
 /// ICMP errors about connections that a rule allows.
 const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
 
-/// Writes the chains of a group's rules, one per direction: to a destination, and back from it. No other chain's name begins
-/// with `out-` or `in-`, since a group may have any name.
+/// Writes the chains of a group's rules, one per direction: to a destination, back from it, and to this machine's own addresses.
+/// No other chain's name begins with `out-`, `in-` or `own-`, since a group may have any name.
 pub(super) fn chains(out: &mut String, group: &Name, of: &Group) {
-    for (direction, side, port, echo) in
-        [("out", "daddr", "dport", "request"), ("in", "saddr", "sport", "reply")]
-    {
-        _ = writeln!(out, "  chain {direction}-{group} {{\n    {RELATED} goto pass-{direction}-{group}");
-        for rule in &of.allow {
+    let hosts: Vec<Allow> = of.allow.iter().map(Allow::of_hosts).collect();
+    for (way, direction, rules, side, port, echo) in [
+        ("out", "out", &of.allow, "daddr", "dport", "request"),
+        ("in", "in", &of.allow, "saddr", "sport", "reply"),
+        ("own", "out", &hosts, "daddr", "dport", "request"),
+    ] {
+        _ = writeln!(out, "  chain {way}-{group} {{\n    {RELATED} goto pass-{direction}-{group}");
+        for rule in rules {
             for family in [4, 6] {
                 let Some(nets) = nets(rule, family, side) else { continue };
                 for protocol in Protocol::ALL {

@@ -7,13 +7,13 @@
 //! ```
 //!
 //! Every packet is checked, not only the first of its connection, so a reload or the removal of a member ends connections at
-//! once. A group is two chains; a member is an element of a map from its address to its group's chain.
+//! once. A group is three chains; a member is an element of a map from its address to its group's chain.
 //!
 //! | also | |
 //! |---|---|
 //! | `postrouting` | hosts see the gateway's address, sites the one that it uses towards them |
 //! | `errors` | ICMP errors reach pods |
-//! | `input` | the gateway's name server gets queries from the tunnel, and from nowhere else |
+//! | `input` | the gateway's name server gets queries from the tunnel, and from nowhere else; this machine's own addresses are open to a group if one of its rules names them |
 //! | `forward`, last rules | no traffic of the pool bypasses the tunnel, even if a killed gateway left only the table |
 
 mod group;
@@ -24,8 +24,8 @@ use std::fmt::{Display, Write as _};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use warren_wire::Name;
 use warren_wire::gateway::{Group, Site, SitePeer};
+use warren_wire::{Name, reserved};
 
 use self::group::{chains, rates};
 pub(super) use self::name_server::NameServerRules;
@@ -37,18 +37,8 @@ pub(super) const COUNTERS: [&str; 8] =
 /// The kernel drops a member's rate state after this idle time.
 const FORGOTTEN: &str = "1m";
 
-/// Ranges that no rule of a group opens: loopback, link-local, and multicast.
-const NEVER: [&str; 9] = [
-    "0.0.0.0/32",
-    "127.0.0.0/8",
-    "169.254.0.0/16",
-    "224.0.0.0/4",
-    "::/128",
-    "::1/128",
-    "::ffff:0:0/96",
-    "fe80::/10",
-    "ff00::/8",
-];
+/// Prefixes of the maps from members to chains: packets from pods, to pods, and from pods to this machine itself.
+const WAYS: [&str; 3] = ["out", "in", "own"];
 
 /// The input of a table.
 pub(super) struct Table<'a> {
@@ -98,7 +88,7 @@ impl Table<'_> {
             _ = writeln!(out, "  counter {counter} {{ }}");
         }
         for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
-            for way in ["out", "in"] {
+            for way in WAYS {
                 _ = writeln!(out, "  map {way}{family} {{ type {kind} : verdict; }}");
             }
             self.never(&mut out, family, kind);
@@ -129,7 +119,7 @@ impl Table<'_> {
         let mut out = String::new();
         for family in [4, 6] {
             let of = |address: &IpAddr| address.is_ipv4() == (family == 4);
-            for way in ["out", "in"] {
+            for way in WAYS {
                 let list = |elements: Vec<String>| elements.join(", ");
                 let left = list(gone.iter().filter(|address| of(address)).map(ToString::to_string).collect());
                 if !left.is_empty() {
@@ -159,9 +149,8 @@ impl Table<'_> {
     }
 
     fn never(&self, out: &mut String, family: u8, kind: &str) {
-        let constant = NEVER.iter().filter_map(|net| net.parse().ok());
         let own = self.site.addresses.iter().map(|address| IpNet::from(*address));
-        let nets = constant.chain(self.pool.iter().copied()).chain(own);
+        let nets = reserved::ranges().iter().chain(self.pool).copied().chain(own);
         let nets: Vec<IpNet> = nets.filter(|net| is_of(net, family)).collect();
         let nets = set(&IpNet::aggregate(&nets));
         _ = writeln!(out, "  set never{family} {{ type {kind}; flags interval; elements = {nets}; }}");
@@ -246,7 +235,7 @@ impl Table<'_> {
         };
         _ = writeln!(
             out,
-            "  }}\n  chain input {{\n    type filter hook input priority filter; policy accept;\n{}    iifname \"{tunnel}\" goto from-pods\n  }}\n  \
+            "  }}\n  chain input {{\n    type filter hook input priority filter; policy accept;\n{}    iifname \"{tunnel}\" goto to-gateway\n  }}\n  \
              chain output {{\n    type filter hook output priority filter; policy accept;\n{no_redirect}{}    oifname \"{tunnel}\" ct state new goto denied\n    \
              oifname \"{tunnel}\" ct state related meta l4proto {{ icmp, ipv6-icmp }} goto error\n  }}\n  \
              chain postrouting {{\n    type nat hook postrouting priority srcnat; policy accept;",
@@ -342,6 +331,15 @@ const POLICY: [&str; 2] = [
 ",
     "    ip saddr vmap @out4
     ip6 saddr vmap @out6
+    goto refused
+  }
+  chain to-gateway {
+    ct state invalid drop
+    ct state new tcp flags & (fin|syn|rst|ack) != syn reject with tcp reset
+    ip daddr @never4 goto refused
+    ip6 daddr @never6 goto refused
+    ip saddr vmap @own4
+    ip6 saddr vmap @own6
     goto refused
   }
   chain to-pods {

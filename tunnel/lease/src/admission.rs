@@ -1,0 +1,219 @@
+//! Who is admitted: the checks of an enrolment, and the addresses and the use of the token that it gets.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use warren_budget::Source;
+use warren_wire::PublicKey;
+use warren_wire::token::TokenId;
+
+use crate::machine::Leases;
+use crate::pool::{Family, Full, Ranges, draw};
+use crate::record::{AddressRecord, Ending, Key, Lease, State, UseRecord};
+use crate::step::Step;
+use crate::types::{Enrolment, Now, Refusal};
+
+impl Leases {
+    pub(crate) fn plan_enrolment(
+        &mut self,
+        now: Now,
+        step: &mut Step,
+        enrolment: &Enrolment,
+    ) -> Result<(), Refusal> {
+        let key = enrolment.key;
+        if let Some(record) = self.replica.evicted.get(&key) {
+            if self.is_in_force(now, record.value.until) {
+                return Err(Refusal::Evicted(record.value.until));
+            }
+            step.transaction.delete.push(Key::Evicted(key));
+        }
+        self.check_token(now, enrolment)?;
+        if !enrolment.over {
+            self.check_source(enrolment)?;
+        }
+        for guard in [Key::Lease(key), Key::Evicted(key), Key::Revoked(enrolment.token)] {
+            self.expect(step, guard);
+        }
+        let before = self.replica.leases.get(&key).map(|entry| entry.value.clone());
+        if let Some(lease) = &before
+            && lease.is_live()
+            && !lease.closing
+            && (lease.token, &lease.group, &lease.host)
+                == (enrolment.token, &enrolment.group, &enrolment.host)
+            && self.is_fresh(now, &key)
+            && step.transaction.is_check()
+            && self.pool.covers(&lease.addresses)
+        {
+            // Nothing to write. The store is asked all the same: an eviction or revocation elsewhere may not have been
+            // told here yet.
+            return Ok(());
+        }
+        if enrolment.over {
+            // The store is asked here, too.
+            step.transaction.delete.clear();
+            let held = before.filter(|lease| {
+                lease.is_live() && lease.token == enrolment.token && self.pool.covers(&lease.addresses)
+            });
+            let lease = held.ok_or(Refusal::NoLease)?;
+            if lease.closing {
+                let state = State::Live { seen: now.wall, ttl: self.ttl_seconds() };
+                let renewed = Lease { state, closing: false, ..self.aged(now, key, &lease) };
+                step.transaction.put_json(Key::Lease(key), &renewed);
+            }
+            return Ok(());
+        }
+        if let Some(Lease { token, state: State::Quarantined { why: Ending::Replaced, .. }, .. }) = &before
+            && *token == enrolment.token
+        {
+            return Err(Refusal::Replaced);
+        }
+        // Addresses of a pool that has been changed are given back, others kept.
+        let (kept, dropped): (Vec<IpAddr>, Vec<IpAddr>) = before
+            .iter()
+            .flat_map(|lease| lease.addresses.iter().copied())
+            .partition(|address| self.pool.has(*address));
+        step.transaction.delete.extend(dropped.into_iter().map(Key::Address));
+        let addresses = self.allocate(step, &key, kept)?;
+        if let Err(refusal) = self.count_use(now, step, enrolment) {
+            self.release_reservations(step);
+            return Err(refusal);
+        }
+        let lease = Lease {
+            addresses,
+            group: enrolment.group.clone(),
+            token: enrolment.token,
+            host: enrolment.host.clone(),
+            since: before.map_or(now.wall, |lease| lease.since),
+            state: State::Live { seen: now.wall, ttl: self.ttl_seconds() },
+            closing: false,
+            signer: Some(enrolment.signer),
+            source: enrolment.source.map(Source::address),
+            age: 0,
+            max: Some(enrolment.max.map_or(self.settings.max, |max| max.min(self.settings.max)).as_secs()),
+        };
+        step.transaction.put_json(Key::Lease(key), &lease);
+        Ok(())
+    }
+
+    /// A token that is suspended admits those who have used it.
+    fn check_token(&self, now: Now, enrolment: &Enrolment) -> Result<(), Refusal> {
+        let (token, key) = (enrolment.token, enrolment.key);
+        let Some(record) = self.replica.revoked.get(&token).map(|entry| entry.value) else { return Ok(()) };
+        if !self.is_in_force(now, record.until) {
+            return Ok(());
+        }
+        if !record.known {
+            return Err(Refusal::Revoked);
+        }
+        let has_lease = self.replica.leases.get(&key).is_some_and(|entry| entry.value.token == token);
+        if has_lease || self.replica.slot(token, key).is_some() {
+            return Ok(());
+        }
+        Err(Refusal::Suspended(record.until))
+    }
+
+    fn check_source(&self, enrolment: &Enrolment) -> Result<(), Refusal> {
+        let Some(source) = enrolment.source.map(Source::address) else { return Ok(()) };
+        let limit = self.source_limit();
+        if self.at_most_of_source(source) < limit || self.of_source(source, &enrolment.key) < limit {
+            return Ok(());
+        }
+        Err(Refusal::Source { source_address: source, limit })
+    }
+
+    /// One address of each family: those that are kept, and free ones for the rest.
+    fn allocate(
+        &mut self,
+        step: &mut Step,
+        key: &PublicKey,
+        mut addresses: Vec<IpAddr>,
+    ) -> Result<Vec<IpAddr>, Refusal> {
+        let families: Vec<Family> = self.pool.families().collect();
+        for family in families {
+            if addresses.iter().any(|address| Family::of(*address) == family) {
+                continue;
+            }
+            let Some(address) = self.pool.choose(family, key) else {
+                let (quarantined, next_free) = self.quarantined(family);
+                self.release_reservations(step);
+                let total = self.pool.total(family);
+                return Err(Refusal::Full(Full { family, total, quarantined, next_free }));
+            };
+            self.reserved.insert(address);
+            self.pool.take(address);
+            step.addresses.push(address);
+            self.expect(step, Key::Address(address));
+            step.transaction.put_json(Key::Address(address), &AddressRecord { owner: *key });
+            addresses.push(address);
+        }
+        addresses.sort_unstable();
+        Ok(addresses)
+    }
+
+    fn count_use(&mut self, now: Now, step: &mut Step, enrolment: &Enrolment) -> Result<(), Refusal> {
+        let Some(limit) = enrolment.uses else { return Ok(()) };
+        let (token, key) = (enrolment.token, enrolment.key);
+        if let Some(slot) = self.replica.slot(token, key).filter(|slot| *slot < limit.get()) {
+            // A peer counts once. Its slot must still be there when the lease is written.
+            self.expect(step, Key::Use(token, slot));
+            return Ok(());
+        }
+        let (slot, replaced) = self.choose_slot(enrolment, limit)?;
+        self.free_slots(token, limit.get()).take(slot.into());
+        self.reserved_slots.insert((token, slot));
+        step.slot = Some((token, slot));
+        self.expect(step, Key::Use(token, slot));
+        let host = enrolment.host.name().to_owned();
+        step.transaction.put_json(Key::Use(token, slot), &UseRecord { key, host, until: enrolment.expires });
+        if let Some(before) = replaced {
+            self.expect(step, Key::Lease(before));
+            if self.has_live(&before) {
+                self.plan_end(now, step, before, Ending::Replaced);
+                step.replaced = Some(before);
+            }
+        }
+        Ok(())
+    }
+
+    /// A slot for a key that has none, and the key that loses it. A host that comes back without its key is the same user of
+    /// the token: it gets the slot of its former key. While that has a live lease, a free slot is used first, since several
+    /// agents may run on one host.
+    fn choose_slot(
+        &mut self,
+        enrolment: &Enrolment,
+        limit: NonZeroU32,
+    ) -> Result<(u32, Option<PublicKey>), Refusal> {
+        let (token, key) = (enrolment.token, enrolment.key);
+        let own: Vec<(u32, PublicKey)> = self
+            .replica
+            .slots_of_host(token, enrolment.host.name())
+            .filter(|(slot, _)| *slot < limit.get() && !self.reserved_slots.contains(&(token, *slot)))
+            .collect();
+        if let Some((slot, before)) = own.iter().find(|(_, before)| !self.has_live(before)) {
+            return Ok((*slot, Some(*before)));
+        }
+        let start = draw(&key, b"use", limit.get().into());
+        let free = self.free_slots(token, limit.get()).from(start);
+        if let Some(slot) = free.and_then(|slot| u32::try_from(slot).ok()) {
+            return Ok((slot, None));
+        }
+        own.first().map(|(slot, before)| (*slot, Some(*before))).ok_or(Refusal::UsedUp(limit))
+    }
+
+    fn has_live(&self, key: &PublicKey) -> bool {
+        self.replica.leases.get(key).is_some_and(|entry| entry.value.is_live())
+    }
+
+    fn free_slots(&mut self, token: TokenId, limit: u32) -> &mut Ranges {
+        let known = self.slots.get(&token).is_some_and(|(of, _)| *of == limit);
+        if !known {
+            let mut free = Ranges::of(0, u128::from(limit) - 1);
+            let reserved = self.reserved_slots.range((token, 0)..=(token, u32::MAX)).map(|(_, slot)| *slot);
+            for slot in self.replica.taken(token).chain(reserved) {
+                free.take(slot.into());
+            }
+            self.slots.insert(token, (limit, free));
+        }
+        &mut self.slots.entry(token).or_default().1
+    }
+}

@@ -1,0 +1,107 @@
+//! How long a lease lives: its renewal, its longest life, and what it needs to be renewed; and how many a source may have.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use warren_wire::{PublicKey, UnixTime};
+
+use crate::machine::Leases;
+use crate::record::{Key, Lease, State};
+use crate::types::Now;
+
+/// One source may have as many leases in the smallest pool, too.
+const SOURCE_LEAST: u32 = 8;
+
+impl Leases {
+    /// When a lease ends although it is renewed: after the longest life of its token or of this gateway, as the clocks of the
+    /// gateways that wrote it measured it.
+    pub(crate) fn last_moment(&self, now: Now, key: PublicKey, lease: &Lease) -> Duration {
+        let max = lease.max.map_or(self.settings.max, |max| Duration::from_secs(max).min(self.settings.max));
+        let observed = self.observed.get(&key).copied().unwrap_or(now.mono);
+        observed + max.saturating_sub(Duration::from_secs(lease.age))
+    }
+
+    /// Whether the signer and the group of a lease are still those of the gateway.
+    pub(crate) fn is_trusted(&self, key: &PublicKey) -> bool {
+        let (Some(trust), Some(entry)) = (&self.trust, self.replica.leases.get(key)) else { return true };
+        let lease = &entry.value;
+        lease.signer.is_none_or(|signer| trust.signers.contains(&signer))
+            && trust.groups.contains(&lease.group)
+    }
+
+    /// The lease with its last handshake; `None` if that is written down already.
+    pub(crate) fn renewed(&self, now: Now, key: PublicKey) -> Option<Lease> {
+        let lease = &self.replica.leases.get(&key)?.value;
+        let observed = *self.observed.get(&key).filter(|_| lease.is_live())?;
+        let last = self.seen.get(&key).copied()?;
+        let alive = now.mono.saturating_sub(last) < self.settings.ttl;
+        let seen = (last > observed || (lease.closing && alive)).then_some(last)?;
+        let ago = now.mono.saturating_sub(seen).as_secs();
+        let seen = UnixTime::from_secs(now.wall.as_secs().saturating_sub(ago));
+        Some(Lease {
+            state: State::Live { seen, ttl: self.ttl_seconds() },
+            closing: false,
+            ..self.aged(now, key, lease)
+        })
+    }
+
+    /// The lease with its age of now.
+    pub(crate) fn aged(&self, now: Now, key: PublicKey, lease: &Lease) -> Lease {
+        let since = self.observed.get(&key).map_or(Duration::ZERO, |at| now.mono.saturating_sub(*at));
+        Lease { age: lease.age.saturating_add(since.as_secs()), ..lease.clone() }
+    }
+
+    /// How many leases a source may have.
+    pub(crate) fn source_limit(&self) -> u32 {
+        let quarter = self.pool.families().map(|family| self.pool.total(family) / 4).min().unwrap_or(0);
+        self.settings.per_source.unwrap_or(u32::try_from(quarter).unwrap_or(u32::MAX).max(SOURCE_LEAST))
+    }
+
+    /// No fewer than the leases of a source and its requests under way, and cheap to know.
+    pub(crate) fn at_most_of_source(&self, source: IpAddr) -> u32 {
+        let known = self.by_source.get(&source).copied().unwrap_or(0);
+        known.saturating_add(u32::try_from(self.steps.len()).unwrap_or(u32::MAX))
+    }
+
+    /// How many leases a source has, beside that of this key. Requests under way count.
+    pub(crate) fn of_source(&self, source: IpAddr, key: &PublicKey) -> u32 {
+        let own = self.replica.leases.get(key).is_some_and(|entry| entry.value.source == Some(source));
+        let under_way = self.steps.values().filter(|step| step.source(key) == Some(source)).count();
+        let known = self.by_source.get(&source).copied().unwrap_or(0).saturating_sub(own.into());
+        known.saturating_add(u32::try_from(under_way).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn is_closing(&self, key: &PublicKey) -> bool {
+        self.replica.leases.get(key).is_some_and(|entry| entry.value.closing)
+    }
+
+    /// Whether a lease's record is so new that it need not be written again.
+    pub(crate) fn is_fresh(&self, now: Now, key: &PublicKey) -> bool {
+        self.written(key).is_some_and(|sent| now.mono.saturating_sub(sent) < self.renewal())
+    }
+
+    /// When the present version of a lease was sent, if this gateway did it.
+    pub(crate) fn written(&self, key: &PublicKey) -> Option<Duration> {
+        let present = self.replica.version(&Key::Lease(*key));
+        self.written.get(key).filter(|(version, _)| *version == present).map(|(_, sent)| *sent)
+    }
+
+    /// A transaction of this gateway has been committed.
+    pub(crate) fn note_written(&mut self, put: &[(Key, Vec<u8>)], version: u64, sent: Duration) {
+        for (key, _) in put {
+            if let Key::Lease(peer) = key {
+                self.written.insert(*peer, (version, sent));
+            }
+        }
+    }
+
+    /// How old the written sign of life must be for a new one to be written: after a crash of all gateways a lease
+    /// still has three quarters of its life from its last handshake on.
+    pub(crate) fn renewal(&self) -> Duration {
+        self.settings.ttl / 4
+    }
+
+    pub(crate) fn ttl_seconds(&self) -> u32 {
+        u32::try_from(self.settings.ttl.as_secs()).unwrap_or(u32::MAX)
+    }
+}
