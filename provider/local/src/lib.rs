@@ -1,7 +1,8 @@
-//! The parts of the provider that call no API: the address plan, functions for ranges, enrolment tokens, and the
-//! agent's configuration.
+//! The parts of the provider that call no API: the address plan, the capacity plan, functions for ranges, enrolment
+//! tokens, and the agent's configuration.
 
 mod address_plan;
+mod capacity_plan;
 mod enrolment_token;
 mod functions;
 mod tunnel_config;
@@ -17,6 +18,7 @@ pub fn registry(guard: Guard) -> Registry {
     let registry = Registry::new()
         .resource(AddressPlan::new(guard))
         .ephemeral(enrolment_token::Tokens)
+        .data_source(capacity_plan::CapacityPlans)
         .data_source(tunnel_config::TunnelConfigs);
     functions::register(registry)
 }

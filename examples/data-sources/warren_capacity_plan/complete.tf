@@ -1,0 +1,68 @@
+# 2 TB of tokens in S3, and eight rented pods with eight GPUs each that train a 7B model.
+data "warren_capacity_plan" "train" {
+  name    = "llama-7b"
+  store   = "aws"
+  place   = "rented"
+  private = true
+
+  datasets = {
+    tokens = { size = "2 TB", within = "12 h", times_per_month = 2, per_pod = false }
+  }
+
+  model = {
+    parameters       = "7B"
+    gradient_bytes   = 2
+    checkpoint_bytes = 14
+  }
+
+  checkpoint = {
+    size          = "98 GB"
+    interval      = "30 min"
+    pause         = "40 s"
+    upload_within = "15 min"
+  }
+
+  training = {
+    gpus              = 64
+    pods              = 8
+    step              = "10 s"
+    network           = "100 Gbit/s"
+    tensor_parallel   = 8
+    pipeline_parallel = 1
+    sites             = 2
+    between_sites     = "1 Gbit/s"
+    server            = "10 Gbit/s"
+    elastic           = false
+    local_steps       = 500
+    limit             = 0.2
+  }
+
+  links = {
+    cloud-sync     = { kind = "cloud-sync", rate = "1 Gbit/s" }
+    gateways       = { kind = "wireguard", rate = "3 Gbit/s", gateways = 2 }
+    direct-connect = { kind = "direct-connect", rate = "10 Gbit/s" }
+  }
+
+  prices = { aws_internet = 0.05 }
+}
+
+# The 70 % alert of the agents follows the plan.
+data "warren_tunnel_config" "agent" {
+  token_reference = "{{ RUNPOD_SECRET_acme-warren-token }}"
+}
+
+output "environment" {
+  description = "Environment of the agents."
+  value = merge(data.warren_tunnel_config.agent.environment, {
+    WARREN_PLANNED_RATE = data.warren_capacity_plan.train.agent_planned_rate_mbit
+  })
+}
+
+output "planned_rate_mbit" {
+  description = "Planned rate of each gateway, for `planned_rate_mbit` of the gateway modules."
+  value       = data.warren_capacity_plan.train.planned_rate_mbit
+}
+
+output "review" {
+  value = data.warren_capacity_plan.train.markdown
+}
