@@ -207,14 +207,22 @@ END
 # after the first attempt. The gateway does not start without it, because it would admit no pod that has a lease.
 set -u
 folder=${WARREN_ROOT:-}/var/lib/warren
+formatting='warren: formatting'
+last_sector() {
+  dd of="$device" bs=512 seek=$((sectors - 1)) conv=notrunc,sync,fsync status=none
+}
 attempt() {
   if mountpoint --quiet "$folder"; then return 0; fi
   {% if is_attached %}device={{ volume }}
   if [ ! -e "$device" ]; then return 1; fi
 {% else %}device=$(/usr/local/bin/warren-tunnel attach-volume {{ volume }}) || return 1
-{% endif %}  # Only a volume that has never been written to is formatted.
-  if cmp --quiet --bytes=1048576 "$device" /dev/zero; then
-    mkfs.ext4 -q "$device" || return 1
+{% endif %}  # Only a volume that has never been written to is formatted, or one whose formatting was interrupted. The last sector,
+  # behind the file system, is marked meanwhile.
+  if [ "$(tail -c 512 "$device" | tr -d '\0')" = "$formatting" ] || cmp --quiet --bytes=1048576 "$device" /dev/zero; then
+    sectors=$(blockdev --getsz "$device") || return 1
+    printf %s "$formatting" | last_sector || return 1
+    mkfs.ext4 -q -F "$device" "$((sectors / 2 - 1024))k" || return 1
+    head -c 512 /dev/zero | last_sector || return 1
   fi
   mkdir -p "$folder"
   mount -t ext4 -o nodev,nosuid,noexec "$device" "$folder"

@@ -138,8 +138,8 @@ pub(crate) fn unread(unread: &Unread) -> Diagnostic {
     Diagnostic::warning(
         format!("Could not read {what} of {scope}"),
         format!(
-            "{reason}\nPlanned ranges are not compared with these, so an overlap with them is not \
-             reported.{permit}{instead}"
+            "{reason}\nPlanned ranges are compared only with those that were read before the error, so an overlap with another one \
+             is not reported.{permit}{instead}"
         ),
     )
 }

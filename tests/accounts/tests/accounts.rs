@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use warren_acceptance::{Emulated, RunPodStage, Stage};
 use warren_harness::{
-    Emulator, Fault, Google, GoogleConfig, Kind, ProxyConfig, RunPod, RunPodConfig, workspace_root,
+    Emulator, Fault, Google, GoogleConfig, KillSwitch, Kind, Phase, ProxyConfig, RunPod, RunPodConfig,
+    workspace_root,
 };
 
 /// Began in 2001: older than any limit.
@@ -110,6 +111,22 @@ fn leftovers_on_aws_are_swept_and_other_fabrics_stay() -> Result<()> {
     // The state of the neighbour is whole, and its destroy leaves the account as it was.
     ensure!(stage.terraform.plan(&["-detailed-exitcode"])?.code == 0, "the neighbour's plan is not empty");
     stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
+fn an_instance_profile_that_never_got_its_role_is_swept() -> Result<()> {
+    let role = "resource \"warren_aws_gateway_role\" \"r\" {\n name = \"gw\"\n parameters = [\"/warren/gw/config\"]\n}\n";
+    let stage = Stage::<Emulator>::with(ProxyConfig::default(), role)?;
+    let block = stage.terraform.folder().join("provider.tf");
+    let text = std::fs::read_to_string(&block)?.replace("\"acceptance\"", &format!("{OLD_RUN:?}"));
+    std::fs::write(&block, text)?;
+    stage.cloud.proxy().arm(KillSwitch::writer(3, Phase::After));
+    ensure!(stage.terraform.apply(&[])?.code != 0, "the provider was not killed");
+    let killed = stage.cloud.proxy().disarm().map(|call| call.action);
+    ensure!(killed.as_deref() == Some("CreateInstanceProfile"), "killed after {killed:?}");
+    let swept = success(command(&stage.cloud, &sweep("aws", &["--delete"])))?;
+    contains(&swept, &["instance profile gw", "role gw", "Nothing is left."])?;
     stage.nothing_left()
 }
 

@@ -239,10 +239,29 @@ fn formats_only_a_new_volume(
         let told = format!("echo {program} \"$@\" >> {}\n{does}", machine.calls().display());
         machine.program(program, &told);
     }
+    // A file has no sectors of its own.
+    machine.program("blockdev", &format!("echo $(($(stat --format %s {}) / 512))", device.display()));
     let run = || machine.run(Command::new(&disk).arg("once"));
     let read = || std::fs::read(device).unwrap();
 
     std::fs::write(device, vec![0; 16 << 20]).unwrap();
+    let done = run();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let formatted = read();
+    assert_eq!(formatted[1080..1082], [0x53, 0xef], "the mark of ext4");
+    assert!(run().status.success());
+    assert!(read() == formatted, "formatted again");
+
+    // The first time, mkfs is killed after it has written something, and the second time after its end.
+    let whole = warren_programs::program("mkfs.ext4").unwrap();
+    let part = format!("printf x | dd of={} bs=1 seek=5000 conv=notrunc status=none", device.display());
+    std::fs::write(device, vec![0; 16 << 20]).unwrap();
+    for before in [part, format!("{} \"$@\"", whole.display())] {
+        machine.program("mkfs.ext4", &format!("{before}\nkill -9 $$"));
+        assert!(!run().status.success());
+        assert!(read().iter().any(|byte| *byte != 0));
+    }
+    machine.program("mkfs.ext4", &format!("exec {} \"$@\"", whole.display()));
     let done = run();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let formatted = read();

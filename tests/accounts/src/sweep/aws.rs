@@ -41,6 +41,7 @@ pub(super) const KINDS: &[&str] = &[
     "VPC",
     "ECR repository",
     "parameter",
+    "instance profile",
     "role",
 ];
 
@@ -261,6 +262,17 @@ impl Account {
                 found.note("parameter", parameter.name(), tag.map(|tag| tag.value()));
             }
         }
+        let mut profiles = self.iam.list_instance_profiles().into_paginator().items().send();
+        while let Some(profile) = profiles.next().await {
+            let profile = profile.told("ListInstanceProfiles")?;
+            // The list comes without tags.
+            let name = profile.instance_profile_name();
+            let answer = self.iam.get_instance_profile().instance_profile_name(name).send().await;
+            let answer = answer.told("GetInstanceProfile")?;
+            let tags = answer.instance_profile().map(|profile| profile.tags()).unwrap_or_default();
+            let tag = tags.iter().find(|tag| tag.key() == TAG);
+            found.note("instance profile", Some(name), tag.map(|tag| tag.value()));
+        }
         let mut roles = self.iam.list_roles().into_paginator().items().send();
         while let Some(role) = roles.next().await {
             let role = role.told("ListRoles")?;
@@ -338,6 +350,7 @@ impl Account {
             "parameter" => {
                 self.ssm.delete_parameter().name(id).send().await.told("DeleteParameter").map(drop)
             }
+            "instance profile" => self.delete_profile(id).await,
             "role" => self.delete_role(id).await,
             other => bail!("a {other} cannot be deleted"),
         }
@@ -432,17 +445,22 @@ impl Account {
         call.send().await.told("DeleteResolverRule").map(drop)
     }
 
-    /// Deletes a role with its inline policies and its instance profiles.
+    /// Deletes an instance profile, also one that has no role.
+    async fn delete_profile(&self, name: &str) -> Result<()> {
+        let iam = &self.iam;
+        let answer = iam.get_instance_profile().instance_profile_name(name).send().await;
+        let answer = answer.told("GetInstanceProfile")?;
+        for role in answer.instance_profile().map(|profile| profile.roles()).unwrap_or_default() {
+            let call = iam.remove_role_from_instance_profile().instance_profile_name(name);
+            call.role_name(role.role_name()).send().await.told("RemoveRoleFromInstanceProfile")?;
+        }
+        let call = iam.delete_instance_profile().instance_profile_name(name);
+        call.send().await.told("DeleteInstanceProfile").map(drop)
+    }
+
+    /// Deletes a role with its inline policies.
     async fn delete_role(&self, name: &str) -> Result<()> {
         let iam = &self.iam;
-        let profiles = iam.list_instance_profiles_for_role().role_name(name).send().await;
-        for profile in profiles.told("ListInstanceProfilesForRole")?.instance_profiles() {
-            let profile = profile.instance_profile_name();
-            let call = iam.remove_role_from_instance_profile().instance_profile_name(profile).role_name(name);
-            call.send().await.told("RemoveRoleFromInstanceProfile")?;
-            let call = iam.delete_instance_profile().instance_profile_name(profile);
-            call.send().await.told("DeleteInstanceProfile")?;
-        }
         let policies = iam.list_role_policies().role_name(name).send().await.told("ListRolePolicies")?;
         for policy in policies.policy_names() {
             let call = iam.delete_role_policy().role_name(name).policy_name(policy);

@@ -41,16 +41,23 @@ impl LiveAws {
         self.aws.live_ranges.contains(&ranges)
     }
 
-    /// The result of reading one sort of ranges.
-    fn or_unread(&self, sort: &Sort, read: Result<Listing, ApiError>) -> Listing {
-        let unread = |error: &ApiError| Unread {
-            what: sort.what,
-            scope: self.name(),
-            permissions: sort.permissions,
-            reason: error.reason(),
-            setting: sort.setting,
-        };
-        read.unwrap_or_else(|error| Listing { unread: vec![unread(&error)], ..Listing::default() })
+    /// One sort of ranges. After an error, what was read until then counts all the same.
+    async fn listed(
+        &self,
+        sort: &Sort,
+        read: impl AsyncFnOnce(&Aws, &mut Listing) -> Result<(), ApiError>,
+    ) -> Listing {
+        let mut found = Listing::default();
+        if let Err(error) = read(&self.aws, &mut found).await {
+            found.unread.push(Unread {
+                what: sort.what,
+                scope: self.name(),
+                permissions: sort.permissions,
+                reason: error.reason(),
+                setting: sort.setting,
+            });
+        }
+        found
     }
 }
 
@@ -68,27 +75,62 @@ impl LiveSource for LiveAws {
     }
 
     async fn list(&self) -> Listing {
-        let aws = &*self.aws;
         let prefix_lists = async {
             match self.reads(LiveRanges::PrefixLists) {
-                true => prefix_lists::read(aws).await,
-                false => Ok(Listing::default()),
+                true => self.listed(&prefix_lists::SORT, prefix_lists::read).await,
+                false => Listing::default(),
             }
         };
         let routes = async {
             match self.reads(LiveRanges::TransitGatewayRoutes) {
-                true => transit_gateways::read(aws).await,
-                false => Ok(Listing::default()),
+                true => self.listed(&transit_gateways::SORT, transit_gateways::read).await,
+                false => Listing::default(),
             }
         };
-        let (vpcs, subnets, prefix_lists, routes) =
-            tokio::join!(networks::vpcs(aws), networks::subnets(aws), prefix_lists, routes);
-        let mut all = self.or_unread(&networks::VPCS, vpcs);
-        all.extend(self.or_unread(&networks::SUBNETS, subnets));
-        all.extend(self.or_unread(&prefix_lists::SORT, prefix_lists));
-        all.extend(self.or_unread(&transit_gateways::SORT, routes));
-        let ignored = |id: &String| aws.ignore_live.contains(id);
+        let (mut all, subnets, prefix_lists, routes) = tokio::join!(
+            self.listed(&networks::VPCS, networks::vpcs),
+            self.listed(&networks::SUBNETS, networks::subnets),
+            prefix_lists,
+            routes
+        );
+        all.extend(subnets);
+        all.extend(prefix_lists);
+        all.extend(routes);
+        let ignored = |id: &String| self.aws.ignore_live.contains(id);
         all.ranges.retain(|range| !ignored(&range.id) && !range.parent.as_ref().is_some_and(ignored));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tf_provider_rs::Attr;
+
+    use super::*;
+    use crate::played::{done, played, refused};
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_read_before_an_error_counts() {
+        let answer = |_, form: &str| match form {
+            page if page.contains("NextToken=more") => refused(403, "UnauthorizedOperation", "no"),
+            vpcs if vpcs.contains("Action=DescribeVpcs") => done(
+                "DescribeVpcs",
+                "<vpcSet><item><vpcId>vpc-1</vpcId><ownerId>1</ownerId><cidrBlock>10.0.0.0/16</cidrBlock></item></vpcSet>\
+                 <nextToken>more</nextToken>",
+            ),
+            _ => refused(403, "UnauthorizedOperation", "no"),
+        };
+        let minute = Duration::from_secs(60);
+        let (listed, _) = played(("mx-central-1", Attr::Null), minute, answer, async |work| {
+            Ok(LiveAws::new(Arc::clone(&work.cloud)).list().await)
+        })
+        .await;
+        let Ok(listed) = listed else { panic!("a list reports what it could not read") };
+        let nets: Vec<String> = listed.ranges.iter().map(|range| range.net.to_string()).collect();
+        assert_eq!(nets, ["10.0.0.0/16"]);
+        let unread: Vec<&str> = listed.unread.iter().map(|unread| unread.what).collect();
+        assert_eq!(unread, ["VPCs", "subnets", "prefix lists", "transit gateway routes"]);
     }
 }

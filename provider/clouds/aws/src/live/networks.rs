@@ -18,9 +18,8 @@ pub(super) const SUBNETS: Sort =
     Sort { what: "subnets", permissions: &["ec2:DescribeSubnets"], setting: None };
 
 /// All VPCs, shared ones too.
-pub(super) async fn vpcs(aws: &Aws) -> Result<Listing, ApiError> {
+pub(super) async fn vpcs(aws: &Aws, found: &mut Listing) -> Result<(), ApiError> {
     let mut pages = aws.ec2().describe_vpcs().into_paginator().items().send();
-    let mut found = Listing::default();
     while let Some(vpc) = pages.next().await {
         let vpc = vpc.named(DESCRIBE_VPCS)?;
         let v4 = vpc.cidr_block_association_set.unwrap_or_default();
@@ -43,13 +42,12 @@ pub(super) async fn vpcs(aws: &Aws) -> Result<Listing, ApiError> {
         found.networks.insert(id.clone());
         found.ranges.extend(ranges(&nets, "warren_aws_vpc", &id, &tags, &location, None));
     }
-    Ok(found)
+    Ok(())
 }
 
 /// All subnets.
-pub(super) async fn subnets(aws: &Aws) -> Result<Listing, ApiError> {
+pub(super) async fn subnets(aws: &Aws, found: &mut Listing) -> Result<(), ApiError> {
     let mut pages = aws.ec2().describe_subnets().into_paginator().items().send();
-    let mut found = Listing::default();
     while let Some(subnet) = pages.next().await {
         let subnet = subnet.named(DESCRIBE_SUBNETS)?;
         let v6 = subnet.ipv6_cidr_block_association_set.unwrap_or_default();
@@ -67,7 +65,7 @@ pub(super) async fn subnets(aws: &Aws) -> Result<Listing, ApiError> {
             subnet.vpc_id.as_deref(),
         ));
     }
-    Ok(found)
+    Ok(())
 }
 
 fn location(aws: &Aws, account: &str) -> Location {

@@ -20,9 +20,8 @@ pub(super) const SORT: Sort = Sort {
 };
 
 /// The entries of all customer-managed lists, shared ones too.
-pub(super) async fn read(aws: &Aws) -> Result<Listing, ApiError> {
+pub(super) async fn read(aws: &Aws, found: &mut Listing) -> Result<(), ApiError> {
     let mut pages = aws.ec2().describe_managed_prefix_lists().into_paginator().items().send();
-    let mut all = Listing::default();
     while let Some(list) = pages.next().await {
         let list = list.named(LISTS)?;
         let gone = list.state.as_ref().is_some_and(|state| state.as_str().starts_with("delete"));
@@ -31,23 +30,21 @@ pub(super) async fn read(aws: &Aws) -> Result<Listing, ApiError> {
         }
         let id = list.prefix_list_id.or_missing(LISTS, "PrefixListId")?;
         let name = list.prefix_list_name.unwrap_or_default();
-        match entries(aws, &id, &name).await {
-            Ok(entries) => all.ranges.extend(entries),
+        match entries(aws, &id, &name, found).await {
             // Deleted since it was listed.
             Err(error) if error.code.ends_with(".NotFound") => {}
-            Err(error) => return Err(error),
+            read => read?,
         }
     }
-    Ok(all)
+    Ok(())
 }
 
-async fn entries(aws: &Aws, id: &str, name: &str) -> Result<Vec<LiveRange>, ApiError> {
+async fn entries(aws: &Aws, id: &str, name: &str, found: &mut Listing) -> Result<(), ApiError> {
     let call = aws.ec2().get_managed_prefix_list_entries().prefix_list_id(id);
     let mut pages = call.into_paginator().items().send();
-    let mut found = Vec::new();
     while let Some(entry) = pages.next().await {
         let Some(Ok(net)) = entry.named(ENTRIES)?.cidr.map(|net| net.parse()) else { continue };
-        found.push(LiveRange {
+        found.ranges.push(LiveRange {
             net,
             usage: Usage::Named,
             kind: "prefix list".into(),
@@ -59,5 +56,5 @@ async fn entries(aws: &Aws, id: &str, name: &str) -> Result<Vec<LiveRange>, ApiE
             parent: None,
         });
     }
-    Ok(found)
+    Ok(())
 }

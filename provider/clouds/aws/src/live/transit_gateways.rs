@@ -24,31 +24,32 @@ pub(super) const SORT: Sort = Sort {
 };
 
 /// The active routes of all tables of the account. Those of shared gateways are visible to their owner only.
-pub(super) async fn read(aws: &Aws) -> Result<Listing, ApiError> {
+pub(super) async fn read(aws: &Aws, found: &mut Listing) -> Result<(), ApiError> {
     let mut pages = aws.ec2().describe_transit_gateway_route_tables().into_paginator().items().send();
     // A route is usually in several tables.
     let mut seen = BTreeSet::new();
-    let mut all = Listing::default();
     while let Some(table) = pages.next().await {
         let id = table.named(TABLES)?.transit_gateway_route_table_id;
         let id = id.or_missing(TABLES, "TransitGatewayRouteTableId")?;
-        let routes = match routes(aws, &id).await {
-            Ok(routes) => routes,
+        let mut active = Vec::new();
+        let read = routes(aws, &id, &mut active).await;
+        let ranges = active.iter().filter_map(|route| range(aws, &id, route));
+        found
+            .ranges
+            .extend(ranges.filter(|range| seen.insert((range.net, range.usage, range.parent.clone()))));
+        match read {
             // Deleted since it was listed.
-            Err(error) if error.is_not_found() => continue,
-            Err(error) => return Err(error),
-        };
-        let ranges = routes.iter().filter_map(|route| range(aws, &id, route));
-        all.ranges.extend(ranges.filter(|range| seen.insert((range.net, range.usage, range.parent.clone()))));
+            Err(error) if error.is_not_found() => {}
+            read => read?,
+        }
     }
-    Ok(all)
+    Ok(())
 }
 
-async fn routes(aws: &Aws, table: &str) -> Result<Vec<TransitGatewayRoute>, ApiError> {
+async fn routes(aws: &Aws, table: &str, found: &mut Vec<TransitGatewayRoute>) -> Result<(), ApiError> {
     let call = aws.ec2().search_transit_gateway_routes().transit_gateway_route_table_id(table);
     // Blackholes lead nowhere, and may be the remains of a deleted attachment.
     let mut pages = call.filters(filter("state", "active")).into_paginator().send();
-    let mut found = Vec::new();
     while let Some(page) = pages.next().await {
         let page = page.named(SEARCH)?;
         let more = page.additional_routes_available == Some(true) && page.next_token.is_none();
@@ -58,7 +59,7 @@ async fn routes(aws: &Aws, table: &str) -> Result<Vec<TransitGatewayRoute>, ApiE
             return Err(ApiError::incomplete_answer(SEARCH, message));
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn range(aws: &Aws, table: &str, route: &TransitGatewayRoute) -> Option<LiveRange> {
