@@ -1,9 +1,10 @@
 //! Compares everything that was read and reports findings.
 
-use crate::finding::{Subnets, defect};
+use crate::connections::Connections;
+use crate::finding::{Subnets, Unlisted, defect};
 use crate::plans::{self, cloud_findings, cloud_rule};
-use crate::table::Table;
-use crate::{Finding, Report, Rule, Screen, Severity, Side};
+use crate::table::{Table, World};
+use crate::{Fabric, Fabrics, Finding, Report, Rule, Screen, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::num::NonZeroUsize;
@@ -11,19 +12,31 @@ use warren_cidr::Cloud;
 use warren_model::{Block, Model, NetworkRef, ReservationKind};
 use warren_planfile::Input;
 
-/// Checks all inputs as one fabric. Claims of owners that are among the inputs are ignored, because the inputs are newer.
+/// Checks all inputs. `fabrics` decides how severe an overlap of two networks is. Claims of owners that are among the inputs are ignored, because the inputs are newer.
 ///
 /// Up to `limit` findings are listed; all are counted. A thousand networks with the same range have half a million
 /// conflicts, so memory holds no more than the limit.
-pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>, screen: &Screen) -> Report {
+pub fn check(
+    inputs: &[Input],
+    claims: Model,
+    limit: Option<NonZeroUsize>,
+    fabrics: &Fabrics,
+    screen: &Screen,
+) -> Report {
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
-    report(inputs, claims, limit, false, screen)
+    report(inputs, claims, (limit, false), fabrics, screen)
 }
 
 /// Like [`check()`], for a report that lists all findings. Up to `held` overlaps are in the report, and `later` more are
 /// counted, which [`each_page`] computes.
-pub fn check_all(inputs: &[Input], claims: Model, held: NonZeroUsize, screen: &Screen) -> Report {
-    report(inputs, claims, held.get(), true, screen)
+pub fn check_all(
+    inputs: &[Input],
+    claims: Model,
+    held: NonZeroUsize,
+    fabrics: &Fabrics,
+    screen: &Screen,
+) -> Report {
+    report(inputs, claims, (held.get(), true), fabrics, screen)
 }
 
 /// Calls `visit` with the overlaps after the first `held`, in address order, in sorted pages of limited size.
@@ -34,13 +47,15 @@ pub fn each_page(
     inputs: &[Input],
     claims: Model,
     held: NonZeroUsize,
+    fabrics: &Fabrics,
     screen: &Screen,
     visit: &mut dyn FnMut(&[Finding]) -> io::Result<()>,
 ) -> io::Result<()> {
     const PAGE: usize = 10_000;
     let gathered = Gathered::new(inputs, claims, held.get());
     let mut page = Vec::new();
-    Table::new(&gathered.model).each_overlap(&screen.again(), |index, finding| {
+    let (world, _) = gathered.world(fabrics);
+    Table::new(&gathered.model, &world).each_overlap(&screen.again(), |index, _, finding| {
         if index >= held.get() {
             page.push(finding());
         }
@@ -63,12 +78,15 @@ struct Gathered {
     model: Model,
     told: Vec<Finding>,
     unlisted: usize,
-    fabrics: BTreeSet<String>,
+    /// Names of all files, and the fabrics that address plans name.
+    files: BTreeSet<String>,
+    named: BTreeMap<String, String>,
 }
 
 impl Gathered {
     fn new(inputs: &[Input], claims: Model, limit: usize) -> Self {
-        let (mut model, mut findings, mut fabrics) = (Model::default(), Vec::new(), BTreeSet::new());
+        let (mut model, mut findings) = (Model::default(), Vec::new());
+        let (mut files, mut named) = (BTreeSet::new(), BTreeMap::new());
         let mut unlisted = 0;
         let mut owners = BTreeSet::new();
         for input in inputs {
@@ -77,58 +95,97 @@ impl Gathered {
                     let told = plans::add(plan, &mut model, limit);
                     findings.extend(told.findings);
                     unlisted += told.unlisted;
-                    fabrics.extend(plan.fabric.clone());
+                    files.insert(plan.file.clone());
+                    named.extend(plan.fabric.clone().map(|fabric| (plan.file.clone(), fabric)));
                     owners.insert(plan.owner.as_str());
                 }
                 Input::Terraform { owner, model: read } => {
+                    files.extend(files_of(read));
                     model.merge((**read).clone());
                     owners.insert(owner);
                 }
             }
         }
         let mut claims = claims;
+        files.extend(files_of(&claims));
         claims.reservations.retain(|claim| !owners.contains(claim.owner.as_str()));
         model.merge(claims);
-        Self { model, told: findings, unlisted, fabrics }
+        Self { model, told: findings, unlisted, files, named }
+    }
+
+    /// How the networks are connected, and the declared fabrics that match nothing.
+    fn world<'a>(&'a self, fabrics: &'a Fabrics) -> (World<'a>, Vec<&'a Fabric>) {
+        let mut connections = Connections::new(&self.model);
+        let named: BTreeMap<&str, &str> =
+            self.named.iter().map(|(file, fabric)| (file.as_str(), fabric.as_str())).collect();
+        let files = self.files.iter().map(String::as_str).collect();
+        let unused = connections.declare(&self.model, fabrics, &named, &files);
+        (World { connections, fabrics, named }, unused)
     }
 }
 
-fn report(inputs: &[Input], claims: Model, limit: usize, all: bool, screen: &Screen) -> Report {
+/// Names of the files whose ranges a model has.
+fn files_of(model: &Model) -> BTreeSet<String> {
+    let networks = model.networks.iter().flat_map(|network| &network.blocks);
+    let subnets = model.subnets.iter().flat_map(|subnet| &subnet.blocks);
+    let entries = model.reservations.iter().map(|entry| &entry.block);
+    let excluded = model.excluded.iter().map(|entry| &entry.block);
+    let all = networks.chain(subnets).chain(entries).chain(excluded);
+    all.map(|block| block.site.file.clone()).collect()
+}
+
+fn report(
+    inputs: &[Input],
+    claims: Model,
+    (limit, all): (usize, bool),
+    fabrics: &Fabrics,
+    screen: &Screen,
+) -> Report {
     // Findings are screened before they are counted, so more of them are needed than are listed.
     let most = if screen.is_active() { limit.max(SCREENED) } else { limit };
-    let Gathered { model, told: mut findings, unlisted, fabrics } = Gathered::new(inputs, claims, most);
+    let mut gathered = Gathered::new(inputs, claims, most);
+    let mut findings = std::mem::take(&mut gathered.told);
+    let (world, unused) = gathered.world(fabrics);
+    let model = &gathered.model;
     findings.extend(model.defects.iter().map(|found| defect(&found.owner, &found.site, &found.error)));
-    findings.extend(clouds(&model));
-    findings.extend(peerings(&model));
-    findings.extend(site_routes(&model));
-    let table = Table::new(&model);
+    findings.extend(clouds(model));
+    findings.extend(peerings(model));
+    findings.extend(site_routes(model));
+    let table = Table::new(model, &world);
     findings.extend(table.outside());
     findings.sort();
     findings.dedup();
     screen.start();
     findings.retain(|finding| screen.keeps(finding));
     screen.start();
-    let (overlaps, more) = table.overlaps(limit, screen);
+    let (overlaps, more) = table.overlaps(limit, all, screen);
     findings.extend(overlaps);
     let ranges = table.len();
     let subnets = Subnets::new(&model.attachments);
-    let notes = notes(&model, &fabrics, &subnets);
-    let mut unknown = model.unknown;
+    let mut notes = notes(model, &gathered.named, fabrics, &subnets);
+    notes.extend(unused.iter().map(|fabric| {
+        format!("the fabric {} ({}) matches nothing; correct or remove it", fabric.name, fabric.place)
+    }));
+    let mut unknown = model.unknown.clone();
     unknown.sort();
     let most = if all { usize::MAX } else { limit };
-    let mut report = Report {
-        subnets,
-        unknown,
-        ..Report::new(findings, unlisted + more, most, inputs.len(), ranges, notes)
-    };
+    let later = more.errors + more.warnings;
+    let unlisted = Unlisted { errors: gathered.unlisted + more.errors, ..more };
+    let mut report =
+        Report { subnets, unknown, ..Report::new(findings, unlisted, most, inputs.len(), ranges, notes) };
     if all {
-        report.later = more;
-        report.omitted -= more;
+        report.later = later;
+        report.omitted -= later;
     }
     report
 }
 
-fn notes(model: &Model, fabrics: &BTreeSet<String>, subnets: &Subnets) -> Vec<String> {
+fn notes(
+    model: &Model,
+    named: &BTreeMap<String, String>,
+    fabrics: &Fabrics,
+    subnets: &Subnets,
+) -> Vec<String> {
     let mut notes: Vec<String> = subnets.note().into_iter().collect();
     let ranges =
         |count: usize| if count == 1 { "1 range is".to_owned() } else { format!("{count} ranges are") };
@@ -144,12 +201,24 @@ fn notes(model: &Model, fabrics: &BTreeSet<String>, subnets: &Subnets) -> Vec<St
     if model.sensitive > 0 {
         notes.push(format!("{} marked sensitive and not checked", ranges(model.sensitive)));
     }
-    if fabrics.len() > 1 {
-        let names: Vec<&str> = fabrics.iter().map(String::as_str).collect();
+    let declared: Vec<&str> = fabrics.declared.iter().map(|fabric| fabric.name.as_str()).collect();
+    let names: BTreeSet<&str> = named.values().map(String::as_str).collect();
+    if names.len() > 1 && !names.iter().all(|name| declared.contains(name)) {
+        let names: Vec<&str> = names.into_iter().collect();
         notes.push(format!(
             "the files belong to different fabrics ({}) and were checked as one",
             names.join(", ")
         ));
+    }
+    if declared.len() > 1 {
+        notes.push(format!("networks of different fabrics ({}) were not compared", declared.join(", ")));
+    }
+    for (severity, what) in
+        [(fabrics.connected, "connected networks"), (fabrics.unconnected, "networks that nothing connects")]
+    {
+        if severity.is_none() {
+            notes.push(format!("overlaps of {what} are ignored"));
+        }
     }
     notes
 }

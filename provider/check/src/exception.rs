@@ -15,6 +15,8 @@ pub struct Exception {
     pub address: String,
     /// The last day on which it applies, in UTC. `None` means that it always applies.
     pub until: Option<Day>,
+    /// Why the findings are accepted.
+    pub reason: Option<String>,
     /// Where it is defined, for messages.
     pub place: String,
 }
@@ -48,6 +50,7 @@ mod tests {
             rule: Rule::Overlap,
             address: "*".to_owned(),
             until: Some((2026, 3, 31)),
+            reason: None,
             place: "--ignore".to_owned(),
         };
         assert!(!exception.is_expired((2026, 3, 31)));

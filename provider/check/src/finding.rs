@@ -99,6 +99,13 @@ impl Subnets {
     }
 }
 
+/// Numbers of findings that are counted but not held.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Unlisted {
+    pub(crate) errors: usize,
+    pub(crate) warnings: usize,
+}
+
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -138,10 +145,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Sorts the findings and keeps up to `limit`. `unlisted` is the number of errors counted elsewhere.
+    /// Sorts the findings and keeps up to `limit`. `unlisted` are counted elsewhere.
     pub(crate) fn new(
         mut findings: Vec<Finding>,
-        unlisted: usize,
+        unlisted: Unlisted,
         limit: usize,
         files: usize,
         ranges: usize,
@@ -149,7 +156,8 @@ impl Report {
     ) -> Self {
         findings.sort();
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-        let (errors, warnings) = (count(Severity::Error) + unlisted, count(Severity::Warning));
+        let (errors, warnings) =
+            (count(Severity::Error) + unlisted.errors, count(Severity::Warning) + unlisted.warnings);
         findings.truncate(limit);
         let omitted = errors + warnings - findings.len();
         Self {

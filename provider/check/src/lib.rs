@@ -4,10 +4,13 @@
 
 mod baseline;
 mod check;
+mod connections;
 mod exception;
+mod fabric;
 mod finding;
 mod fingerprint;
 mod gitlab;
+mod hints;
 mod human;
 mod json;
 mod lines;
@@ -19,10 +22,12 @@ mod rule;
 mod sarif;
 mod screen;
 mod table;
+mod verdict;
 
 pub use baseline::{Baseline, Known};
 pub use check::{check, check_all, each_page};
 pub use exception::{Day, Exception};
+pub use fabric::{Fabric, Fabrics};
 pub use finding::{Finding, Report, Severity, Side, Subnets};
 pub use fingerprint::fingerprint;
 pub use gitlab::{gitlab_errors, gitlab_to};
@@ -35,6 +40,7 @@ pub use policy::hold;
 pub use rule::Rule;
 pub use sarif::{sarif, sarif_errors, sarif_to};
 pub use screen::Screen;
+pub use verdict::verdict;
 
 /// What a function writes, as text.
 fn text(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {

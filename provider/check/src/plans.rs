@@ -1,5 +1,6 @@
 //! Solves address plans and reports why one is infeasible.
 
+use crate::finding::Unlisted;
 use crate::{Finding, Report, Rule, Severity, Side};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -58,6 +59,7 @@ pub fn solve_file(
             unlisted = told.unlisted;
         }
     }
+    let unlisted = Unlisted { errors: unlisted, warnings: 0 };
     Err(Box::new(Report::new(found, unlisted, limit, 1, 0, Vec::new())))
 }
 

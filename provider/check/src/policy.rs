@@ -3,7 +3,7 @@
 use crate::{Finding, Report, Rule, Screen, Severity, Side};
 use warren_model::policy::{Assertion, Expect, Selector, matches};
 use warren_model::reach::{Answer, Lists, Place, Way};
-use warren_model::topology::{Plan, Topology};
+use warren_model::topology::{Key, Plan, Topology};
 
 /// Maximum number of violations to list for one assertion; the rest are counted.
 const MOST: usize = 10;
@@ -12,10 +12,7 @@ const MOST: usize = 10;
 pub fn hold(report: &mut Report, assertions: &[Assertion], plans: &[Plan], screen: &Screen) {
     let mut found = Vec::new();
     for plan in plans {
-        let lists = Lists::new(&plan.after);
-        for assertion in assertions {
-            found.extend(ask(&lists, &plan.after, &plan.file, assertion));
-        }
+        found.extend(violations(assertions, plan).into_iter().map(|(finding, _)| finding));
     }
     found.sort();
     found.dedup();
@@ -28,7 +25,16 @@ pub fn hold(report: &mut Report, assertions: &[Assertion], plans: &[Plan], scree
     report.findings.sort();
 }
 
-fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> Vec<Finding> {
+/// The objects of a path and what happens at each. Empty if packets do not arrive.
+type Hops = Vec<(Key, String)>;
+
+/// A finding for every violated assertion, with the path if packets take it.
+pub(crate) fn violations(assertions: &[Assertion], plan: &Plan) -> Vec<(Finding, Hops)> {
+    let lists = Lists::new(&plan.after);
+    assertions.iter().flat_map(|assertion| ask(&lists, &plan.after, &plan.file, assertion)).collect()
+}
+
+fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> Vec<(Finding, Hops)> {
     let mut found = Vec::new();
     let mut places = Vec::new();
     for (word, selectors) in [("from", &assertion.from), ("to", &assertion.to)] {
@@ -38,7 +44,8 @@ fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> 
             if some.is_empty() && !assertion.allow_empty {
                 let message = format!("{:?}: `{word}` matches nothing in {file}", assertion.name);
                 let hint = "correct the name, or set `allow_empty: true`";
-                found.push(finding(assertion, Severity::Error, message, String::new(), Some(hint)));
+                let finding = finding(assertion, Severity::Error, message, String::new(), Some(hint));
+                found.push((finding, Vec::new()));
             }
             matching.extend(some);
         }
@@ -60,14 +67,30 @@ fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> 
                 answer.hops.iter().enumerate().map(|(at, hop)| format!("{}. {}", at + 1, hop.text)).collect();
             detail.extend(answer.why.iter().map(|why| format!("stops here: {why}")));
             let hint = answer.hint.as_deref().filter(|_| assertion.expect != Expect::Unreachable);
-            found.push(finding(assertion, severity, message, detail.join("\n"), hint));
+            let finding = finding(assertion, severity, message, detail.join("\n"), hint);
+            found.push((finding, if answer.reached { hops(from, to, answer) } else { Vec::new() }));
         }
     }
     if more > 0 {
         let message = format!("{:?}: {more} more paths violate this assertion", assertion.name);
-        found.push(finding(assertion, Severity::Error, message, String::new(), None));
+        found.push((finding(assertion, Severity::Error, message, String::new(), None), Vec::new()));
     }
     found
+}
+
+/// The path with its two ends.
+fn hops(from: &Place, to: &Place, answer: Answer) -> Hops {
+    let end = |place: &Place| {
+        let key = match place {
+            Place::Internet => "internet".to_owned(),
+            Place::Service(_) | Place::Name(_) => "services".to_owned(),
+            Place::Subnet(key) | Place::Host(key) => key.clone(),
+            Place::Peers { fabric, group } => format!("overlay:{fabric}/{group}"),
+        };
+        (key, String::new())
+    };
+    let between = answer.hops.into_iter().map(|hop| (hop.key, hop.text));
+    std::iter::once(end(from)).chain(between).chain([end(to)]).collect()
 }
 
 /// The violation in an answer, if any. Values known only after apply prove neither outcome.

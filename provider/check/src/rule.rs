@@ -33,7 +33,7 @@ macro_rules! rules {
 
 rules! {
     Overlap "overlap" "Two networks use or reserve the same addresses."
-        "Inside one fabric, every address belongs to one network: traffic cannot be routed between two networks that share addresses. All files of one run are checked as one fabric. Move one of the networks; the hint names the nearest free range of the same size.";
+        "Inside one fabric, every address belongs to one network: traffic cannot be routed between two networks that share addresses. Entries of address plans and claims, and networks that the files connect, belong to one fabric. If nothing in the files connects two networks, the finding is a warning: they cannot be connected later. `--connected`, `--unconnected` and `warren.toml` change this. Move one of the networks; the hint names the nearest free range of the same size.";
     SubnetOverlap "subnet-overlap" "Two subnets of one network use the same addresses."
         "The cloud rejects the second subnet. Move one of them to a free part of the network.";
     OutsideParent "outside-parent" "A subnet is outside the ranges of its network."

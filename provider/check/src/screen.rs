@@ -86,8 +86,10 @@ impl Screen {
             if !state.used.contains(&index) {
                 report.notes.push(format!("the exception {exception} matches no finding; remove it"));
             } else if let Some((year, month, day)) = exception.until.filter(|_| !applies) {
+                let reason =
+                    exception.reason.as_ref().map_or_else(String::new, |why| format!(" (reason: {why})"));
                 report.notes.push(format!(
-                    "the exception {exception} expired after {year}-{month:02}-{day:02} and no longer applies"
+                    "the exception {exception} expired after {year}-{month:02}-{day:02} and no longer applies{reason}"
                 ));
             }
         }

@@ -1,44 +1,78 @@
 //! Compares the ranges: overlaps, and subnets outside their network.
 
+use crate::connections::Connections;
+use crate::finding::Unlisted;
+use crate::hints::{AUTO_MODE, DEFAULT_VPC, Hint, advice};
 use crate::roots::Roots;
-use crate::{Finding, Rule, Screen, Severity, Side};
+use crate::{Fabrics, Finding, Rule, Screen, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use warren_cidr::{Conflict, ConflictScan, IpNet, Label, Parent, Range, RangeKind, Relation, Why, suggest};
+use warren_cidr::{
+    Cloud, Conflict, ConflictScan, IpNet, Label, Moves, Parent, Range, RangeKind, Relation, Why,
+};
 use warren_model::{Block, Model, NetworkRef, Site};
-
-/// Number of conflicts with a proposed free range: each search examines every range.
-const SUGGESTIONS: usize = 50;
 
 /// The ranges for the solver, sorted so that the report does not depend on the order of the inputs.
 pub(crate) struct Table<'a> {
-    ranges: Vec<Range>,
-    facts: Vec<Facts<'a>>,
+    pub(crate) ranges: Vec<Range>,
+    pub(crate) facts: Vec<Facts<'a>>,
     /// Networks with unknown ranges.
     incomplete: BTreeSet<&'a str>,
+    pub(crate) world: &'a World<'a>,
+    /// Destinations of routes to sites, which no network should use.
+    pub(crate) routes: Vec<IpNet>,
+}
+
+/// What decides how severe an overlap is.
+pub(crate) struct World<'a> {
+    pub(crate) connections: Connections<'a>,
+    pub(crate) fabrics: &'a Fabrics,
+    /// The fabric that a file itself names.
+    pub(crate) named: BTreeMap<&'a str, &'a str>,
+}
+
+impl World<'_> {
+    /// The declared fabric of a file, by its number.
+    fn of_file(&self, file: &str) -> Option<usize> {
+        let named = self.named.get(file).copied();
+        self.fabrics.declared.iter().position(|fabric| fabric.has_file(file, named))
+    }
 }
 
 /// Facts about a range that the solver does not need.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Facts<'a> {
+pub(crate) struct Facts<'a> {
     site: &'a Site,
     /// Whether the conflicts inside its own file are already reported.
-    refused: bool,
-    live: bool,
+    pub(crate) refused: bool,
+    pub(crate) live: bool,
     /// Whether it is managed elsewhere, by an owner that the file does not name.
-    external: bool,
+    pub(crate) external: bool,
     /// The network it is a subnet of.
-    subnet: Option<&'a str>,
+    pub(crate) subnet: Option<&'a str>,
+    /// Whether it is an entry of an address plan, a claim, or a reserved range.
+    pub(crate) entry: bool,
+    /// Whether entries of address plans hold it.
+    planned: bool,
+    /// The number of its network among the connections.
+    pub(crate) node: Option<usize>,
+    /// The declared fabric, by its number.
+    fabric: Option<usize>,
+    /// Why its range cannot change.
+    pub(crate) fixed: Option<&'static str>,
+    pub(crate) cloud: Option<Cloud>,
 }
 
 impl<'a> Table<'a> {
-    pub(crate) fn new(model: &'a Model) -> Self {
+    pub(crate) fn new(model: &'a Model, world: &'a World<'a>) -> Self {
         let mut rows = Vec::new();
         for network in &model.networks {
             let of = Object { name: &network.name, owner: &network.owner, id: &network.id };
             rows.extend(network.blocks.iter().map(|block| {
                 let (range, facts) = of.row(block, RangeKind::Occupy, Parent::Top);
-                (range, Facts { external: network.external, ..facts })
+                let fixed = network.fixed.then_some(DEFAULT_VPC);
+                let (external, live, cloud) = (network.external, network.live, network.cloud);
+                (range, Facts { external, live, fixed, cloud, ..facts })
             }));
         }
         for subnet in &model.subnets {
@@ -51,6 +85,9 @@ impl<'a> Table<'a> {
             rows.extend(subnet.blocks.iter().map(|block| {
                 let (range, mut facts) = of.row(block, RangeKind::Occupy, parent.clone());
                 facts.live = subnet.live;
+                facts.cloud = subnet.cloud;
+                let why = if subnet.cloud == Some(Cloud::Aws) { DEFAULT_VPC } else { AUTO_MODE };
+                facts.fixed = subnet.fixed.then_some(why);
                 if let NetworkRef::Id(id) = &subnet.network {
                     facts.subnet = Some(id);
                 }
@@ -62,16 +99,37 @@ impl<'a> Table<'a> {
             let parent = entry.parent.clone().map_or(Parent::Top, Parent::Of);
             let of = Object { name: &entry.name, owner: &entry.owner, id: &entry.id };
             let (range, facts) = of.row(&entry.block, kind, parent);
-            rows.push((range, Facts { refused: entry.refused, subnet: entry.parent.as_deref(), ..facts }));
+            let facts =
+                Facts { refused: entry.refused, subnet: entry.parent.as_deref(), entry: true, ..facts };
+            rows.push((range, facts));
         }
         for entry in &model.excluded {
             let of = Object { name: &entry.name, owner: &entry.owner, id: "" };
-            rows.push(of.row(&entry.block, RangeKind::Reserved, Parent::Top));
+            let (range, facts) = of.row(&entry.block, RangeKind::Reserved, Parent::Top);
+            rows.push((range, Facts { entry: true, ..facts }));
+        }
+        let planned: Vec<IpNet> = model.reservations.iter().map(|entry| entry.block.net).collect();
+        let planned = warren_cidr::merge(&planned);
+        let mut files: BTreeMap<&str, Option<usize>> = BTreeMap::new();
+        for (range, facts) in &mut rows {
+            if !facts.entry {
+                facts.planned = holds(&planned, &range.net);
+                facts.node = world.connections.number(facts.subnet.unwrap_or(&range.label.id));
+            }
+            let file = facts.site.file.as_str();
+            let of_file = *files.entry(file).or_insert_with(|| world.of_file(file));
+            facts.fabric = facts.node.and_then(|node| world.connections.declared(node)).or(of_file);
         }
         rows.sort();
         let (ranges, facts) = rows.into_iter().unzip();
         let unknown = model.networks.iter().filter(|network| !network.complete);
-        Self { ranges, facts, incomplete: unknown.map(|network| network.id.as_str()).collect() }
+        Self {
+            ranges,
+            facts,
+            incomplete: unknown.map(|network| network.id.as_str()).collect(),
+            world,
+            routes: model.site_routes.iter().map(|route| route.block.net).collect(),
+        }
     }
 
     /// Number of ranges.
@@ -104,30 +162,86 @@ impl<'a> Table<'a> {
             && !self.told(one, other)
     }
 
-    /// Up to `limit` conflicting pairs, in address order, and the number of further ones.
-    pub(crate) fn overlaps(&self, limit: usize, screen: &Screen) -> (Vec<Finding>, usize) {
-        let (mut found, mut more) = (Vec::new(), 0);
+    /// Up to `limit` conflicting pairs in address order, errors first unless `all` pairs are listed later; and the number of
+    /// further errors and warnings.
+    pub(crate) fn overlaps(&self, limit: usize, all: bool, screen: &Screen) -> (Vec<Finding>, Unlisted) {
+        let (mut errors, mut warnings, mut more) = (Vec::new(), Vec::new(), Unlisted::default());
         // The visitor does not fail.
-        let _ = self.each_overlap(screen, |index, finding| {
-            if index < limit {
-                found.push(finding());
+        let _ = self.each_overlap(screen, |index, severity, finding| {
+            let (list, count) = match severity {
+                Severity::Error => (&mut errors, &mut more.errors),
+                Severity::Warning => (&mut warnings, &mut more.warnings),
+            };
+            if if all { index < limit } else { list.len() < limit } {
+                list.push(finding());
             } else {
-                more += 1;
+                *count += 1;
             }
             Ok(())
         });
-        (found, more)
+        if !all {
+            let room = limit - errors.len();
+            more.warnings += warnings.len().saturating_sub(room);
+            warnings.truncate(room);
+        }
+        errors.append(&mut warnings);
+        (errors, more)
+    }
+
+    /// The severity of a conflict of two ranges. `None` if it is ignored.
+    ///
+    /// Entries of address plans, claims and reserved ranges belong to one fabric. Networks may belong to several.
+    fn severity(&self, one: usize, other: usize) -> Option<Severity> {
+        let (one, other) = (&self.facts[one], &self.facts[other]);
+        let fabrics = self.world.fabrics;
+        match (one.fabric, other.fabric) {
+            (Some(left), Some(right)) if left != right => return None,
+            _ if one.entry || other.entry => return Some(Severity::Error),
+            // The cloud refuses the second subnet.
+            _ if one.subnet.is_some() && one.subnet == other.subnet => return Some(Severity::Error),
+            (Some(_), Some(_)) => return fabrics.connected,
+            _ => {}
+        }
+        let connected =
+            one.node.zip(other.node).is_some_and(|(one, other)| self.world.connections.connected(one, other));
+        if connected || (one.planned && other.planned) { fabrics.connected } else { fabrics.unconnected }
+    }
+
+    /// What a finding says about the connection of two networks. `None` if there is nothing to say: subnets of one network, and
+    /// entries of address plans.
+    fn tie(&self, one: usize, other: usize) -> Option<String> {
+        let (one, other) = (&self.facts[one], &self.facts[other]);
+        let world = self.world;
+        if one.entry || other.entry || one.node.is_some() && one.node == other.node {
+            return None;
+        }
+        if let (Some(fabric), true) = (one.fabric, one.fabric == other.fabric) {
+            return Some(format!("both belong to the fabric {}", world.fabrics.declared[fabric].name));
+        }
+        if let Some(links) =
+            one.node.zip(other.node).and_then(|(one, other)| world.connections.path(one, other))
+        {
+            return Some(format!("connected by {links}"));
+        }
+        if one.planned && other.planned {
+            return Some("an address plan reserves the range of both".to_owned());
+        }
+        Some(match world.connections.open(one.node, other.node) {
+            Some(links) => format!("the plan does not show what {links} connects"),
+            None => "nothing in the files connects them".to_owned(),
+        })
     }
 
     /// Visits every conflicting pair that the screen keeps and that no other one explains, in address order, with its number. The finding is computed on request.
     pub(crate) fn each_overlap(
         &self,
         screen: &Screen,
-        mut visit: impl FnMut(usize, &dyn Fn() -> Finding) -> io::Result<()>,
+        mut visit: impl FnMut(usize, Severity, &dyn Fn() -> Finding) -> io::Result<()>,
     ) -> io::Result<()> {
         let scan = ConflictScan::new(&self.ranges);
         let twins = Twins::new(&self.ranges);
         let roots = Roots::new(self, &scan, &twins);
+        let moves = self.moves(&scan);
         let mut count = 0;
         for conflict in scan.overlaps() {
             let Conflict::Overlap { left, right, relation, why } = conflict else { continue };
@@ -137,25 +251,20 @@ impl<'a> Table<'a> {
             {
                 continue;
             }
+            let Some(severity) = self.severity(left, right) else { continue };
             let movable = conflict.movable(&self.ranges);
-            // The hint, which takes time, does not count.
-            if screen.is_active() && !screen.keeps(&self.overlap(left, right, relation, why, movable, None)) {
+            let pair = Pair { left, right, relation, why, severity };
+            // Fingerprints and exceptions do not depend on which side moves.
+            if screen.is_active() && !screen.keeps(&self.overlap(&pair, movable, Hint::default())) {
                 continue;
             }
             let finding = || {
-                let free = (count < SUGGESTIONS)
-                    .then(|| self.free_for(movable))
-                    .flatten()
-                    // The network of a subnet may be inside the conflicting range.
-                    .filter(|net| {
-                        let other = self.ranges[if movable == left { right } else { left }].net;
-                        !other.contains(net) && !net.contains(&other)
-                    });
-                let mut finding = self.overlap(left, right, relation, why, movable, free);
+                let (movable, hint) = advice(&self.ranges, &moves, &pair, movable);
+                let mut finding = self.overlap(&pair, movable, hint);
                 finding.message.extend(roots.note(&twins, left, right));
                 finding
             };
-            visit(count, &finding)?;
+            visit(count, severity, &finding)?;
             count += 1;
         }
         Ok(())
@@ -165,22 +274,28 @@ impl<'a> Table<'a> {
     pub(crate) fn outside(&self) -> Vec<Finding> {
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
-        for conflict in ConflictScan::new(&self.ranges).outside() {
+        let scan = ConflictScan::new(&self.ranges);
+        let mut moves = None;
+        for conflict in scan.outside() {
             let Conflict::OutsideParent { child, parents } = conflict else { continue };
             let unknown = self.facts[child].subnet.is_some_and(|id| self.incomplete.contains(id));
             let mut all: Vec<_> =
                 parents.iter().chain([&child]).map(|&at| identity(&self.ranges[at])).collect();
             all.sort_unstable();
             if !self.facts[child].refused && !unknown && seen.insert(all) {
-                found.push(self.outsider(child, &parents, found.len() < SUGGESTIONS));
+                let moves = moves.get_or_insert_with(|| self.moves(&scan));
+                found.push(self.outsider(child, &parents, moves));
             }
         }
         found
     }
 
     /// Whether the solver has already reported the pair, or it cannot be judged: a network that a data source read may be inside
-    /// the reservation of its own owner.
+    /// the reservation of its own owner. Or it is ignored.
     pub(crate) fn told(&self, left: usize, right: usize) -> bool {
+        if self.severity(left, right).is_none() {
+            return true;
+        }
         let reserves = |index: usize| self.ranges[index].label.kind == RangeKind::Reserve;
         if self.facts[left].external && reserves(right) || self.facts[right].external && reserves(left) {
             return true;
@@ -205,28 +320,6 @@ impl<'a> Table<'a> {
         first.is_none_or(|(one, other)| (one, other) == (left, right) || (other, one) == (left, right))
     }
 
-    /// A free range for a range: inside its network if that has ranges, otherwise near the range itself.
-    fn free_for(&self, index: usize) -> Option<IpNet> {
-        let range = &self.ranges[index];
-        let Parent::Of(id) = &range.label.parent else { return suggest(&self.ranges, index, &[]) };
-        let homes = self.ranges.iter().filter(|other| other.label.id == *id);
-        let homes: Vec<IpNet> = homes.map(|other| other.net).collect();
-        if homes.is_empty() {
-            suggest(&self.ranges, index, &[])
-        } else {
-            self.free_inside(&homes, &range.net)
-        }
-    }
-
-    /// The nearest free range inside the ranges of a network.
-    fn free_inside(&self, homes: &[IpNet], net: &IpNet) -> Option<IpNet> {
-        // Ranges that contain the network do not conflict with its subnets.
-        let around = |taken: &IpNet| homes.iter().any(|home| taken.contains(home));
-        let taken: Vec<IpNet> =
-            self.ranges.iter().map(|range| range.net).filter(|net| !around(net)).collect();
-        warren_cidr::nearest_free(homes, &taken, net.prefix_len(), net)
-    }
-
     fn side(&self, index: usize) -> Side {
         let label = &self.ranges[index].label;
         Side {
@@ -237,15 +330,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn overlap(
-        &self,
-        left: usize,
-        right: usize,
-        relation: Relation,
-        why: Why,
-        movable: usize,
-        free: Option<IpNet>,
-    ) -> Finding {
+    fn overlap(&self, pair: &Pair, movable: usize, hint: Hint) -> Finding {
+        let Pair { left, right, relation, why, severity } = *pair;
         let other = if movable == left { right } else { left };
         let verb = match relation {
             Relation::Equal => "has the same range as",
@@ -256,6 +342,9 @@ impl<'a> Table<'a> {
             self.facts[left].subnet.is_some() && self.facts[left].subnet == self.facts[right].subnet;
         let (rule, detail) = match why {
             Why::BothOccupy if siblings => (Rule::SubnetOverlap, "both are subnets of the same network"),
+            Why::BothOccupy if severity == Severity::Warning => {
+                (Rule::Overlap, "both use these addresses, so they cannot be connected later")
+            }
             Why::BothOccupy => (
                 Rule::Overlap,
                 "both use these addresses, and a fabric can route an address to one network only",
@@ -270,27 +359,32 @@ impl<'a> Table<'a> {
             Why::Reserved => (Rule::Reserved, "no network may use a reserved range"),
         };
         let name = |index: usize| format!("{} ({})", self.ranges[index].label.name, self.ranges[index].net);
-        let mut hint = free.map(|net| format!("use {net}, the nearest free range of this size"));
+        let Hint { mut text, reason } = hint;
         if why == Why::ForeignReservation {
             let own = "if one team owns both files, set the same owner for each with `--owner NAME=FILE`";
-            hint = Some(hint.map_or_else(|| own.to_owned(), |free| format!("{free}; {own}")));
+            text = Some(text.map_or_else(|| own.to_owned(), |free| format!("{free}; {own}")));
+        }
+        let mut detail = detail.to_owned();
+        for line in [self.tie(left, right), reason].into_iter().flatten() {
+            detail.push('\n');
+            detail.push_str(&line);
         }
         Finding {
-            severity: Severity::Error,
+            severity,
             rule,
             sides: vec![self.side(movable), self.side(other)],
             message: format!("{} {verb} {}", name(movable), name(other)),
-            detail: detail.to_owned(),
-            hint,
+            detail,
+            hint: text,
         }
     }
 
-    fn outsider(&self, child: usize, parents: &[usize], hinted: bool) -> Finding {
+    fn outsider(&self, child: usize, parents: &[usize], moves: &Moves<'_>) -> Finding {
         let net = self.ranges[child].net;
         let mut nets: Vec<IpNet> = parents.iter().map(|&index| self.ranges[index].net).collect();
         nets.sort();
         nets.dedup();
-        let free = hinted.then(|| self.free_inside(&nets, &net)).flatten();
+        let free = Some(moves.after(child)).filter(|free| *free != net);
         let listed: Vec<String> = nets.iter().map(ToString::to_string).collect();
         let (severity, detail) = if self.facts[child].live {
             (
@@ -310,10 +404,28 @@ impl<'a> Table<'a> {
                 self.ranges[child].label.name,
                 listed.join(", ")
             ),
-            detail: detail.to_owned(),
+            detail: match moves.why_not(child).filter(|_| free.is_none()) {
+                Some(why) => format!("{detail}\nno range is proposed: {why}"),
+                None => detail.to_owned(),
+            },
             hint: free.map(|net| format!("use {net}, the nearest free range of this size in the network")),
         }
     }
+}
+
+/// A conflict that is reported.
+pub(crate) struct Pair {
+    pub(crate) left: usize,
+    pub(crate) right: usize,
+    relation: Relation,
+    why: Why,
+    severity: Severity,
+}
+
+/// Whether one of the sorted, disjoint blocks contains a range.
+fn holds(blocks: &[IpNet], net: &IpNet) -> bool {
+    let after = blocks.partition_point(|block| block.network() <= net.network());
+    after > 0 && blocks[after - 1].contains(net)
 }
 
 /// The object that a range belongs to.
@@ -333,7 +445,19 @@ impl Object<'_> {
             id: self.id.to_owned(),
             parent,
         };
-        let facts = Facts { site: &block.site, refused: false, live: false, external: false, subnet: None };
+        let facts = Facts {
+            site: &block.site,
+            refused: false,
+            live: false,
+            external: false,
+            subnet: None,
+            entry: false,
+            planned: false,
+            node: None,
+            fabric: None,
+            fixed: None,
+            cloud: None,
+        };
         (Range { net: block.net, label }, facts)
     }
 }

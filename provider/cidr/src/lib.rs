@@ -7,6 +7,7 @@
 //! * [`overlaps`] finds every overlapping pair; [`merge`], [`subtract`], [`contains`], [`next()`],
 //!   [`nearest_free`] and [`free_blocks`] compute with sets of ranges.
 //! * [`conflicts`] applies the rules of reservations and occupiers to labelled ranges.
+//! * [`Moves`] finds new ranges, so that following all proposals resolves every conflict.
 //! * [`Cloud`] holds the documented limits of the clouds.
 //! * [`solve()`] turns a [`Request`] into a [`Plan`] or an [`Infeasible`] that [`explain()`] describes in text.
 
@@ -17,6 +18,8 @@ mod explain;
 mod greedy;
 mod level;
 mod minimal;
+mod moves;
+mod nest;
 mod order;
 mod parse;
 mod plan;
@@ -36,6 +39,7 @@ pub use conflict::{
 };
 pub use explain::{Message, explain, messages};
 pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
+pub use moves::{Moves, Wish};
 pub use parse::{CidrError, parse_cidr};
 pub use plan::{
     Assignment, BoundHit, Element, ElementKind, Infeasible, NoRoom, Plan, Problem, RenumberReason,

@@ -1,11 +1,12 @@
 //! Command-line arguments and their help text.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use warren_check::Rule;
+use warren_check::{Exception, Rule};
 
 /// Check and draw networks offline, from address plans, Terraform plans and Terraform states.
 ///
-/// The command reads files and standard input. It needs no cloud account, no credentials and no network.
+/// The command reads files and standard input. It needs no cloud account, no credentials and no network, except for
+/// `capacity --measured URL`.
 #[derive(Debug, Parser)]
 #[command(name = "warren", version, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -23,7 +24,10 @@ const EXAMPLES: &str = "Examples:
   warren plan network.yaml
 
   # Draw what a Terraform plan changes
-  warren diagram plan.json --diff -o network.svg";
+  warren diagram plan.json --diff -o network.svg
+
+  # Choose a link between the data and the GPUs
+  warren capacity capacity.yaml";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -33,6 +37,8 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Draw the network of a Terraform plan or state.
     Diagram(crate::diagram::Diagram),
+    /// Compute transfer times, planned rates and costs of links, and recommend one.
+    Capacity(crate::capacity::Capacity),
     /// Print the completion script of a shell.
     Completions(crate::shell::Completions),
     /// Write the manual pages.
@@ -70,6 +76,12 @@ const CHECK_AFTER: &str = "Examples:
   warren check plan.json --write-baseline warren-baseline.json
   warren check plan.json --baseline warren-baseline.json
 
+  # Accept a finding until the end of January
+  warren check plan.json --ignore overlap:aws_vpc.old,until=2027-01-31,reason=NET-7
+
+  # Treat overlaps as errors even if nothing connects the networks
+  warren check plan.json --unconnected error
+
   # Explain a rule
   warren check --explain foreign-reservation
 
@@ -84,7 +96,7 @@ pub(crate) struct Check {
     /// Address plans (.yaml, .yml, .json, .toml, .csv), output of `terraform show -json`, saved plans and state files; `-` reads
     /// standard input.
     ///
-    /// A saved plan is read with `terraform show -json`, so `terraform` or `tofu` must be on `PATH`. All files are checked together, as one fabric.
+    /// A saved plan is read with `terraform show -json`, so `terraform` or `tofu` must be on `PATH`. All files are checked together.
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<String>,
     /// Set the owner of a file. Repeat for each file.
@@ -115,10 +127,18 @@ pub(crate) struct Check {
     pub(crate) write_baseline: Option<String>,
     /// Hide the findings of a rule about an address, in which `*` matches any text. Can be repeated.
     ///
-    /// The address is that of a resource, of an entry of an address plan, or of an attribute. `[[ignore]]` in the settings file
-    /// also has a reason and can expire.
-    #[arg(long, value_name = "RULE:ADDRESS", value_parser = crate::settings::ignored)]
-    pub(crate) ignore: Vec<(Rule, String)>,
+    /// The address is that of a resource, of an entry of an address plan, or of an attribute. `until` is the last day, in UTC, on
+    /// which the exception applies. `reason` is any text.
+    #[arg(long, value_name = "RULE:ADDRESS[,until=DAY][,reason=TEXT]", value_parser = crate::settings::ignored)]
+    pub(crate) ignore: Vec<Exception>,
+    /// Severity of overlaps of networks that are connected, or that belong to one fabric [default: error]
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub(crate) connected: Option<Level>,
+    /// Severity of overlaps of networks that nothing in the files connects [default: warning]
+    ///
+    /// Entries of address plans and claims always belong to one fabric. `[overlap]` in the settings file has both severities, too.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub(crate) unconnected: Option<Level>,
     /// Settings file, instead of `warren.toml` in the working directory or the nearest folder above it.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
@@ -190,6 +210,18 @@ pub(crate) enum Format {
     Sarif,
     /// Code quality report of GitLab.
     Gitlab,
+}
+
+/// The severity of overlaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    /// Reported, with exit code 1.
+    Error,
+    /// Reported, with exit code 1 only if `--strict` is set.
+    Warning,
+    /// Not reported.
+    Ignore,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

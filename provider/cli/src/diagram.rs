@@ -1,8 +1,13 @@
 //! `warren diagram`: draws a plan or state.
 
-use crate::{FINE, Outcome, Streams, emit, emit_bytes, text_of};
+use crate::{FINE, Outcome, Streams, emit, emit_bytes, policy, settings, text_of};
 use clap::ValueEnum;
+use std::num::NonZeroUsize;
+use warren_check::Screen;
 use warren_diagram::{Detail, Options, Theme};
+use warren_model::Model;
+use warren_model::topology::Plan;
+use warren_model::verdict::Verdict;
 use warren_planfile::{InputError, Source, read_topology};
 
 const AFTER: &str = "Examples:
@@ -16,6 +21,9 @@ const AFTER: &str = "Examples:
 
   # Write a summary for a pull request
   warren diagram plan.json --format markdown -o summary.md
+
+  # Draw the paths that a policy forbids
+  warren diagram plan.json --policy policy.yaml -o network.svg
 
   # Draw the current state
   terraform show -json | warren diagram - -o network.svg
@@ -44,6 +52,12 @@ pub(crate) struct Diagram {
     /// Colour theme.
     #[arg(long, value_enum, default_value_t = ThemeWord::Auto)]
     theme: ThemeWord,
+    /// Policy file with assertions about what may reach what; paths that it forbids are drawn. Can be repeated.
+    #[arg(long, value_name = "FILE")]
+    policy: Vec<String>,
+    /// Settings file with exceptions, instead of `warren.toml` in the working directory or the nearest folder above it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<String>,
     /// Title of the diagram. Defaults to the name of the file.
     #[arg(long)]
     title: Option<String>,
@@ -96,7 +110,9 @@ pub(crate) fn run(diagram: &Diagram, streams: &mut Streams<'_>) -> Outcome {
     let text = text_of(&diagram.input, streams.stdin).map_err(|error| vec![error])?;
     let source = Source { name: &diagram.input, text: &text, owner: None };
     let plan = read_topology(&source).map_err(|error: InputError| vec![error.to_string()])?;
+    let verdict = verdict(diagram, &source, &plan, streams)?;
     let options = Options {
+        verdict,
         title: diagram.title.clone(),
         diff: diagram.diff,
         detail: match diagram.detail {
@@ -129,4 +145,23 @@ pub(crate) fn run(diagram: &Diagram, streams: &mut Streams<'_>) -> Outcome {
     };
     emit(&picture, diagram.output.as_deref(), streams)?;
     Ok(FINE)
+}
+
+/// What `warren check` finds in the same file: overlaps, and paths that the policies forbid.
+fn verdict(
+    diagram: &Diagram,
+    source: &Source<'_>,
+    plan: &Plan,
+    streams: &mut Streams<'_>,
+) -> Result<Verdict, Vec<String>> {
+    let mut errors = Vec::new();
+    let assertions = policy::assertions(&diagram.policy, streams.stdin, &mut errors);
+    let settings = settings::of_file(diagram.config.as_deref(), &mut errors);
+    let input =
+        warren_planfile::read(source).map_err(|found| errors.extend(found.iter().map(InputError::to_string)));
+    let (Ok(input), true) = (input, errors.is_empty()) else { return Err(errors) };
+    let screen = Screen::default().with_exceptions(settings.exceptions, settings::today());
+    let limit = NonZeroUsize::new(crate::args::MAX_FINDINGS);
+    let report = warren_check::check(&[input], Model::default(), limit, &settings.fabrics, &screen);
+    Ok(warren_check::verdict(&report, &assertions, plan, &screen))
 }

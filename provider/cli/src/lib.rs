@@ -2,11 +2,13 @@
 
 mod args;
 mod baseline;
+mod capacity;
 mod diagram;
 mod output;
 mod policy;
 mod report;
 mod saved_plan;
+mod scrape;
 mod settings;
 mod shell;
 mod source;
@@ -83,6 +85,7 @@ pub fn run_on(
             display.step(format!("drawing {}", diagram.input));
             diagram::run(diagram, &mut streams)
         }
+        Command::Capacity(capacity) => capacity::run(capacity, &mut streams),
         Command::Completions(shell) => shell::completions(shell, &mut streams),
         Command::Man(man) => shell::man(man),
     };
@@ -168,8 +171,9 @@ fn check_files(
     if !check.policy.is_empty() {
         policy = policy::load(&check.policy, &files, &inputs, streams.stdin, &mut errors);
     }
-    let exceptions = settings::exceptions(check, &mut errors);
-    let screen = baseline::screen(check, &mut errors).with_exceptions(exceptions, settings::today());
+    let settings = settings::load(check, &mut errors);
+    let fabrics = settings.fabrics;
+    let screen = baseline::screen(check, &mut errors).with_exceptions(settings.exceptions, settings::today());
     let mut sites = source::Sites::default();
     if errors.is_empty() {
         display.step("reading the configuration");
@@ -179,7 +183,7 @@ fn check_files(
         return Err(Stop::Unreadable(errors));
     }
     display.step("comparing the ranges");
-    let mut report = report::checked(check, &inputs, &claims, &screen);
+    let mut report = report::checked(check, &inputs, &claims, (&fabrics, &screen));
     warren_check::hold(&mut report, &policy.assertions, &policy.plans, &screen);
     screen.finish(&mut report);
     baseline::write(check, &screen, streams).map_err(Stop::Unwritable)?;
@@ -187,7 +191,7 @@ fn check_files(
     report.notes.extend(sites.notes(&report));
     report.lines = sites.lines;
     display.step("writing the report");
-    report::write(check, &report, (&inputs, &claims, &screen), streams, terminal.width)
+    report::write(check, &report, (&inputs, &claims, &fabrics, &screen), streams, terminal.width)
         .map_err(Stop::Unwritable)?;
     let fails = report.errors > 0 || (check.strict && report.warnings > 0);
     Ok(if fails { FINDINGS } else { FINE })

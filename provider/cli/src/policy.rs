@@ -21,16 +21,7 @@ pub(crate) fn load(
     stdin: &mut dyn Read,
     errors: &mut Vec<String>,
 ) -> Policy {
-    let mut policy = Policy::default();
-    for file in policies {
-        match text_of(file, stdin) {
-            Ok(text) => match read_policy(&Source { name: file, text: &text, owner: None }) {
-                Ok(found) => policy.assertions.extend(found),
-                Err(found) => errors.extend(found.iter().map(InputError::to_string)),
-            },
-            Err(error) => errors.push(error),
-        }
-    }
+    let mut policy = Policy { assertions: assertions(policies, stdin, errors), plans: Vec::new() };
     // The errors of unreadable files are reported already.
     if !errors.is_empty() {
         return policy;
@@ -48,4 +39,23 @@ pub(crate) fn load(
         errors.push("--policy: no Terraform plan or state to check the policy against; name the output of `terraform show -json`".to_owned());
     }
     policy
+}
+
+/// Reads policy files.
+pub(crate) fn assertions(
+    policies: &[String],
+    stdin: &mut dyn Read,
+    errors: &mut Vec<String>,
+) -> Vec<Assertion> {
+    let mut assertions = Vec::new();
+    for file in policies {
+        match text_of(file, stdin) {
+            Ok(text) => match read_policy(&Source { name: file, text: &text, owner: None }) {
+                Ok(found) => assertions.extend(found),
+                Err(found) => errors.extend(found.iter().map(InputError::to_string)),
+            },
+            Err(error) => errors.push(error),
+        }
+    }
+    assertions
 }

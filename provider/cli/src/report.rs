@@ -4,7 +4,7 @@ use crate::args::{Check, Format};
 use crate::output::Output;
 use crate::{Outcome, Streams};
 use std::num::NonZeroUsize;
-use warren_check::{Pages, Report, Screen, Style, no_pages};
+use warren_check::{Fabrics, Pages, Report, Screen, Style, no_pages};
 use warren_model::Model;
 use warren_planfile::Input;
 
@@ -14,10 +14,15 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const HELD: NonZeroUsize = NonZeroUsize::new(20_000).unwrap();
 
 /// Checks the inputs, with all findings or as many as requested.
-pub(crate) fn checked(check: &Check, inputs: &[Input], claims: &Model, screen: &Screen) -> Report {
+pub(crate) fn checked(
+    check: &Check,
+    inputs: &[Input],
+    claims: &Model,
+    (fabrics, screen): (&Fabrics, &Screen),
+) -> Report {
     match NonZeroUsize::new(check.max_findings) {
-        Some(limit) => warren_check::check(inputs, claims.clone(), Some(limit), screen),
-        None => warren_check::check_all(inputs, claims.clone(), HELD, screen),
+        Some(limit) => warren_check::check(inputs, claims.clone(), Some(limit), fabrics, screen),
+        None => warren_check::check_all(inputs, claims.clone(), HELD, fabrics, screen),
     }
 }
 
@@ -28,13 +33,13 @@ pub(crate) fn checked(check: &Check, inputs: &[Input], claims: &Model, screen: &
 pub(crate) fn write(
     check: &Check,
     report: &Report,
-    (inputs, claims, screen): (&[Input], &Model, &Screen),
+    (inputs, claims, fabrics, screen): (&[Input], &Model, &Fabrics, &Screen),
     streams: &mut Streams<'_>,
     width: Option<usize>,
 ) -> Result<(), Vec<String>> {
     let pages: Pages<'_> = match report.later {
         0 => &no_pages,
-        _ => &|visit| warren_check::each_page(inputs, claims.clone(), HELD, screen, visit),
+        _ => &|visit| warren_check::each_page(inputs, claims.clone(), HELD, fabrics, screen, visit),
     };
     let on_terminal = check.output.is_none();
     let style = Style {

@@ -8,7 +8,8 @@ use warren_cli::{FINDINGS, FINE, Streams, UNUSABLE, run};
 fn warren(arguments: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let streams = Streams { stdin: &mut &b""[..], stdout: &mut out, stderr: &mut err, colour: false };
-    let words = std::iter::once("warren").chain(arguments.iter().copied());
+    // Nothing connects the networks of these plans.
+    let words = std::iter::once("warren").chain(arguments.iter().copied()).chain(["--unconnected", "error"]);
     let code = run(words.map(OsString::from), streams);
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (code, text(out), text(err))
@@ -184,11 +185,54 @@ fn the_command_line_has_exceptions_too() {
     warren(&["check", &file, "--ignore", "overlap:aws_vpc.a0", "--write-baseline", &baseline]);
     let text = std::fs::read_to_string(&baseline).expect("a baseline");
     assert!(text.contains("aws_vpc.a1.cidr_block") && !text.contains("aws_vpc.a0"), "{text}");
-    for (value, said) in [("overlap", "expected RULE:ADDRESS"), ("overlaps:a", "did you mean `overlap`?")] {
+    for (value, said) in [
+        ("overlap", "expected RULE:ADDRESS"),
+        ("overlap:", "expected RULE:ADDRESS"),
+        ("overlap:,until=2027-01-31", "expected RULE:ADDRESS"),
+        ("overlaps:a", "did you mean `overlap`?"),
+        ("overlap:a,until=soon", "`until` is not a day: \"soon\"; write one like 2027-01-31"),
+        ("overlap:a,until=2027-02-31", "`until` is not a day"),
+        ("overlap:a,until=2027-01-31T10:00:00Z", "`until` is not a day"),
+        ("overlap:a,until=2027-01-31,until=2028-01-31", "`until` is not a day"),
+        ("overlap:a,until=2027-01-31,reason=x,until=2028-01-31", "`until` is set twice"),
+        ("overlap:a,unitl=2027-01-31", "unknown key `unitl`; did you mean `until`?"),
+        ("overlap:a,reason= ", "`reason` is empty; state why"),
+    ] {
         let (code, _, err) = warren(&["check", &file, "--ignore", value]);
         assert_eq!(code, UNUSABLE);
         assert!(err.contains(said), "{err}");
     }
+}
+
+#[test]
+fn exceptions_of_the_command_line_expire_and_have_a_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = write(folder.path(), "plan.json", &plan(&pairs(0..1)));
+    let ignore = |value: &str| warren(&["check", &file, "--ignore", value]);
+    for value in [
+        "overlap:aws_vpc.a0,until=9999-12-31",
+        "overlap:aws_vpc.a0,until=9999-12-31,reason=NET-7, see there",
+        "overlap:aws_vpc.a0,reason=NET-7, see there,until=9999-12-31",
+        "overlap:aws_vpc.a0,reason=NET-7",
+    ] {
+        let (code, out, _) = ignore(value);
+        assert_eq!(code, FINE, "{value}: {out}");
+        assert!(out.contains("note: 1 finding hidden by exceptions") && !out.contains("expired"), "{out}");
+    }
+    for value in [
+        "overlap:aws_vpc.a0,until=2001-02-03,reason=NET-7",
+        "overlap:aws_vpc.a0,reason=NET-7,until=2001-02-03",
+    ] {
+        let (code, out, _) = ignore(value);
+        assert_eq!(code, FINDINGS, "{value}: {out}");
+        let said =
+            "overlap:aws_vpc.a0 (--ignore) expired after 2001-02-03 and no longer applies (reason: NET-7)";
+        assert!(out.contains(said), "{out}");
+    }
+    // Keys of instances may contain commas.
+    let (code, out, _) = ignore("overlap:aws_vpc.a[\"x,y=z\"]");
+    assert_eq!(code, FINDINGS);
+    assert!(out.contains("matches no finding"), "{out}");
 }
 
 /// The settings are those of the nearest folder, from the working directory upwards.
@@ -202,7 +246,7 @@ fn settings_are_found_upwards() {
     write(folder.path(), "warren.toml", ignore);
     let check = || {
         let command = std::process::Command::new(env!("CARGO_BIN_EXE_warren"))
-            .args(["check", &file])
+            .args(["check", &file, "--strict"])
             .current_dir(&inner)
             .output()
             .expect("the command");

@@ -133,7 +133,7 @@ fn google_ranges_of_every_kind_are_compared() {
         let vpc = |cidr: &str| ("aws_vpc", "lab", json!({"cidr_block": cidr}));
         let check = |cidr: &str| {
             let plan = planned(&[network.clone(), vpc(cidr), (kind, "one", after.clone())]);
-            warren_in(&plan, &["check", "-"])
+            warren_in(&plan, &["check", "-", "--strict"])
         };
         let (code, out, err) = check("10.60.0.0/16");
         assert_eq!(code, FINDINGS, "{kind}.{path}: {out}{err}");
@@ -376,10 +376,10 @@ fn a_report_as_json() {
 #[test]
 fn of_very_many_findings_some_are_listed_and_all_are_counted() {
     let stdin = identical(1_000);
-    let (code, out, _) = warren_in(&stdin, &["check", "-", "--format", "json"]);
+    let (code, out, _) = warren_in(&stdin, &["check", "-", "--format", "json", "--strict"]);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(code, FINDINGS);
-    assert_eq!(report["errors"], 499_500);
+    assert_eq!(report["warnings"], 499_500);
     assert_eq!(report["omitted"], 498_500);
     assert_eq!(report["findings"].as_array().unwrap().len(), 1_000);
     let (_, out, _) = warren_in(&stdin, &["check", "-", "--format", "sarif", "--max-findings", "10"]);

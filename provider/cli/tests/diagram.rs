@@ -113,6 +113,27 @@ fn what_cannot_be_drawn_is_told() {
     insta::assert_snapshot!(err, @"error: -: this is not a Terraform plan or state; create the file with `terraform show -json PLANFILE > plan.json`\n");
 }
 
+/// The picture shows what `warren check` finds in the same file, with the same exceptions.
+#[test]
+fn a_picture_carries_the_verdict() {
+    let (code, out) = text(&["diagram", "F:example.json", "--policy", "F:policy.yaml"]);
+    assert_eq!(code, FINE, "{out}");
+    assert!(out.contains("training-a of training reaches aws-ml of aws"), "{out}");
+    assert!(out.contains("class=\"line forbidden\""), "{out}");
+    let plan = format!("{FIXTURES}../../../../tests/plans/corpus/two-vpcs.json");
+    let (_, out) = text(&["diagram", &plan]);
+    assert!(out.contains("10.30.0.0/16 of prod overlaps 10.30.0.0/16 of dev"), "{out}");
+    assert!(out.contains("class=\"line clash\""), "{out}");
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("warren.toml");
+    let ignore = "[[ignore]]\nrule = \"overlap\"\naddress = \"*\"\nreason = \"never routed\"\n";
+    std::fs::write(&config, ignore).unwrap();
+    let (_, out) = text(&["diagram", &plan, "--config", &config.display().to_string()]);
+    assert!(!out.contains("overlaps"), "{out}");
+    let (code, out) = text(&["diagram", &plan, "--policy", "F:missing.yaml"]);
+    assert_eq!(code, UNUSABLE, "{out}");
+}
+
 #[test]
 fn assertions_are_held_against_the_plan() {
     let (code, out) = text(&["check", "F:example.json", "--policy", "F:policy.yaml"]);

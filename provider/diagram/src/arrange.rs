@@ -1,5 +1,6 @@
 //! Layout: the clouds below each other, the overlay between them, the title at the top and the legend at the bottom.
 
+use crate::Options;
 use crate::card::{Cards, Words, count, visible};
 use crate::cloud::cloud;
 use crate::detail::Detail;
@@ -8,6 +9,7 @@ use crate::overlay;
 use crate::scene::{Block, BoxKind, LinkKind, Sample, Scene, Style};
 use crate::text::Ruler;
 use crate::unattached;
+use crate::verdict::Marks;
 use std::collections::{BTreeMap, BTreeSet};
 use warren_model::topology::{Change, Home, Topology};
 
@@ -16,11 +18,12 @@ const COMPACT_UP_TO: usize = 400;
 const MARGIN: i32 = 24;
 
 /// Lays out a topology.
-pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail) -> Scene {
+pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Options) -> Scene {
     let index = Index::new(all);
-    let ruler = Ruler::new();
-    let cards = Cards { index: &index, ruler: &ruler };
-    let detail = match (detail, all.networks.len()) {
+    let ruler = Ruler;
+    let marks = Marks::new(&options.verdict);
+    let cards = Cards { index: &index, ruler: &ruler, marks: &marks };
+    let detail = match (options.detail, all.networks.len()) {
         (Detail::Auto, 0..=FULL_UP_TO) => Detail::Full,
         (Detail::Auto, 0..=COMPACT_UP_TO) => Detail::Compact,
         (Detail::Auto, _) => Detail::Grouped,
@@ -67,6 +70,12 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail
         right = right.max(overlay::links(&cards, &scene.blocks, at, nets, &mut scene.lines));
     }
     scene.w = right + MARGIN;
+    if let Some(mut list) = marks.list(&cards, widest.max(460 - MARGIN)) {
+        list.shift(MARGIN, y);
+        y = list.rect.bottom() + 20;
+        scene.w = scene.w.max(list.rect.right() + MARGIN);
+        scene.blocks.push(list);
+    }
     head(&cards, &mut scene, all, changes);
     scene.h = legend(&cards, &mut scene, y, changes) + 16;
     scene

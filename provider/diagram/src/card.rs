@@ -4,17 +4,21 @@ use crate::index::Index;
 use crate::scene::{Block, BoxKind, Label, Rect, Style};
 use crate::text::Ruler;
 use crate::unattached::is_box;
+use crate::verdict::{Marks, name};
 use ipnet::IpNet;
-use warren_model::topology::{Change, Destination, EndpointKind, Network, Subnet};
+use warren_model::topology::{Change, Network, Subnet};
 
 /// Width of a network's box with all its subnets.
-pub(crate) const FULL: i32 = 320;
+pub(crate) const FULL: i32 = 352;
 /// Width of a network's box without its subnets.
-pub(crate) const COMPACT: i32 = 216;
+pub(crate) const COMPACT: i32 = 248;
 const PAD: i32 = 12;
-/// Maximum number of routes and small boxes of one subnet; the rest are counted.
-const ROUTES: usize = 5;
+/// Minimum width of a name beside a range.
+pub(crate) const NAME: i32 = 70;
+/// Maximum number of small boxes of one network or subnet; the rest are counted.
 const CHIPS: usize = 12;
+/// Maximum number of overlaps of one box; the rest are counted.
+const ALERTS: usize = 3;
 /// Maximum number of subnets of one network.
 const SUBNETS: usize = 40;
 
@@ -22,6 +26,7 @@ const SUBNETS: usize = 40;
 pub(crate) struct Cards<'a> {
     pub(crate) index: &'a Index<'a>,
     pub(crate) ruler: &'a Ruler,
+    pub(crate) marks: &'a Marks<'a>,
 }
 
 /// A text to place.
@@ -31,16 +36,23 @@ pub(crate) struct Words<'t> {
     pub(crate) style: Style,
     pub(crate) change: Change,
     pub(crate) struck: bool,
+    pub(crate) alert: bool,
 }
 
 impl<'t> Words<'t> {
     pub(crate) fn new(text: &'t str, size: i32, style: Style) -> Self {
-        Self { text, size, style, change: Change::Keep, struck: false }
+        Self { text, size, style, change: Change::Keep, struck: false, alert: false }
     }
 
     pub(crate) fn change(mut self, change: Change) -> Self {
         self.change = change;
         self.struck = change == Change::Delete;
+        self
+    }
+
+    /// In the colour of findings.
+    pub(crate) fn alert(mut self) -> Self {
+        self.alert = true;
         self
     }
 
@@ -63,16 +75,45 @@ impl Cards<'_> {
 
     pub(crate) fn label(&self, words: &Words<'_>, x: i32, y: i32, room: i32) -> Label {
         let strong = words.style == Style::Strong;
-        let text = self.ruler.fit(&visible(words.text), words.size, strong, room);
-        let w = self.ruler.width(&text, words.size, strong).min(room);
+        let whole = visible(words.text);
+        let text = self.ruler.fit(&whole, words.size, strong, room);
+        let w = self.ruler.width(&text, words.size, strong);
+        let whole = (whole != text).then_some(whole);
         let (size, style, change, struck) = (words.size, words.style, words.change, words.struck);
-        Label { x, y, w, size, style, text, change, struck }
+        Label { x, y, w, end: false, size, style, text, whole, change, struck, alert: words.alert }
+    }
+
+    /// As many ranges as fit, but at least one, and the number of the others. No range is shortened.
+    pub(crate) fn list(&self, ranges: &[IpNet], size: i32, strong: bool, room: i32) -> String {
+        let mut shown = ranges.len().min(20);
+        loop {
+            let more = ranges.len() - shown;
+            let text = join(&ranges[..shown]);
+            let text = if more == 0 { text } else { format!("{text} +{more}") };
+            if shown <= 1 || self.ruler.width(&text, size, strong) <= room {
+                return text;
+            }
+            shown -= 1;
+        }
+    }
+
+    /// Width of the shortest form of a list of ranges.
+    pub(crate) fn least(&self, ranges: &[IpNet], size: i32, strong: bool) -> i32 {
+        self.ruler.width(&self.list(ranges, size, strong, 0), size, strong)
     }
 
     /// Places a text that ends at `right`.
-    fn write_right(&self, block: &mut Block, words: &Words<'_>, right: i32, y: i32, room: i32) -> i32 {
+    pub(crate) fn write_right(
+        &self,
+        block: &mut Block,
+        words: &Words<'_>,
+        right: i32,
+        y: i32,
+        room: i32,
+    ) -> i32 {
         let mut label = self.label(words, 0, y, room);
         label.x = right - label.w;
+        label.end = true;
         let w = label.w;
         if !label.text.is_empty() {
             block.labels.push(label);
@@ -80,27 +121,66 @@ impl Cards<'_> {
         w
     }
 
-    /// Name and ranges. The renderer draws the sign of a change at the top right.
-    fn head(&self, block: &mut Block, network: &Network, width: i32) {
+    /// Name, ranges and overlaps. The renderer draws the sign of a change at the top right. Returns the height of the
+    /// overlaps.
+    fn head(&self, block: &mut Block, network: &Network, width: i32) -> i32 {
         let badge = if network.head.change == Change::Keep { 0 } else { 26 };
         let name = Words::new(&network.head.name, 14, Style::Strong).change(network.head.change);
         self.write(block, &name, PAD, 23, width - 2 * PAD - badge);
         let mut x = PAD;
-        let ranges = self.ranges(network);
         let room = width - 2 * PAD;
         if network.was.is_empty() {
+            let ranges = self.ranges(network, false, room);
             self.write(block, &Words::new(&ranges, 12, Style::Muted), x, 41, room);
         } else {
             // Both ranges, the old one struck out: a reviewer must not miss a renumbered network.
+            let ranges = self.ranges(network, true, room - self.least(&network.was, 12, false) - 8);
             let now = Words::new(&ranges, 12, Style::Strong).change(Change::Replace);
-            x += self.write(block, &now, x, 41, room / 2) + 8;
-            let was = join(&network.was);
+            x += self.write(block, &now, x, 41, room) + 8;
+            let was = self.list(&network.was, 12, false, PAD + room - x);
             self.write(block, &Words::new(&was, 12, Style::Muted).struck(), x, 41, PAD + room - x);
         }
+        self.alerts(block, &network.head.key, PAD, 41, room) - 41
     }
 
-    fn ranges(&self, network: &Network) -> String {
-        let mut text = join(&network.ranges);
+    /// Marks an object that a check found something about, with one line below `y` for each overlap. Returns the base of
+    /// the last line.
+    pub(crate) fn alerts(&self, block: &mut Block, key: &str, x: i32, mut y: i32, room: i32) -> i32 {
+        block.alert = self.marks.marks(key);
+        let others = self.marks.others(key);
+        for other in others.iter().take(ALERTS) {
+            y += 16;
+            let start = format!("overlaps {} of ", other.net);
+            let rest = room - self.ruler.width(&start, 11, true);
+            let text = format!("{start}{}", self.ruler.fit(&name(self.index.all, other), 11, true, rest));
+            self.write(block, &Words::new(&text, 11, Style::Strong).alert(), x, y, room);
+        }
+        if others.len() > ALERTS {
+            y += 16;
+            let more = format!("and {} more overlaps", others.len() - ALERTS);
+            self.write(block, &Words::new(&more, 11, Style::Strong).alert(), x, y, room);
+        }
+        y
+    }
+
+    /// Width in which the ranges of the overlaps of an object fit.
+    pub(crate) fn alert_width(&self, key: &str) -> i32 {
+        let others = self.marks.others(key).iter().take(ALERTS);
+        let each = others.map(|it| self.ruler.width(&format!("overlaps {} of ", it.net), 11, true) + NAME);
+        each.max().unwrap_or_default()
+    }
+
+    /// Width of a network's box in which its ranges fit.
+    fn head_width(&self, network: &Network) -> i32 {
+        let was = network.was.as_slice();
+        let before = if was.is_empty() { 0 } else { self.least(was, 12, false) + 8 };
+        let now = self.ruler.width(&self.ranges(network, !was.is_empty(), 0), 12, !was.is_empty());
+        (now + before).max(self.alert_width(&network.head.key)) + 2 * PAD
+    }
+
+    /// Ranges and region of a network. The region is left out before a range is.
+    fn ranges(&self, network: &Network, strong: bool, room: i32) -> String {
+        let mut text = self.list(&network.ranges, 12, strong, room);
         if text.is_empty() {
             text = if is_box(network) {
                 "the plan does not show it".to_owned()
@@ -113,7 +193,10 @@ impl Cards<'_> {
             };
         }
         match &network.region {
-            Some(region) => format!("{text} · {region}"),
+            Some(region) => {
+                let both = format!("{text} · {region}");
+                if self.ruler.width(&both, 12, strong) <= room { both } else { text }
+            }
             None => text,
         }
     }
@@ -127,26 +210,30 @@ impl Cards<'_> {
             7..=16 => 2,
             _ => 3,
         };
-        let inner = FULL - 2 * PAD;
-        let width = columns * inner + (columns - 1) * 10 + 2 * PAD;
+        let least = subnets.iter().take(SUBNETS).map(|subnet| self.subnet_width(subnet)).max();
+        let inner = (FULL - 2 * PAD).max(least.unwrap_or_default());
+        let frame = (columns - 1) * 10 + 2 * PAD;
+        let inner = inner.max((self.head_width(network) - frame + columns - 1) / columns);
+        let width = columns * inner + frame;
         let mut block = Block::new(BoxKind::Network, key, network.head.change);
         block.external = network.head.external;
         block.tip = self.tip(network);
-        self.head(&mut block, network, width);
-        let mut bottoms = vec![54; usize::try_from(columns).unwrap_or(1)];
+        let top = 54 + self.head(&mut block, network, width);
+        let mut bottoms = vec![top; usize::try_from(columns).unwrap_or(1)];
         for subnet in subnets.iter().take(SUBNETS) {
             let (column, top) = bottoms
                 .iter()
                 .enumerate()
                 .min_by_key(|(_, bottom)| **bottom)
-                .map_or((0, 54), |(at, y)| (at, *y));
+                .map_or((0, top), |(at, y)| (at, *y));
             let mut card = self.subnet(subnet, inner);
             let x = PAD + i32::try_from(column).unwrap_or_default() * (inner + 10);
             card.shift(x, top);
             bottoms[column] = top + card.rect.h + 8;
             block.inner.push(card);
         }
-        let mut y = bottoms.into_iter().max().unwrap_or(54);
+        self.clashes(&mut block);
+        let mut y = bottoms.into_iter().max().unwrap_or(top);
         if subnets.len() > SUBNETS {
             let more = format!("and {} more subnets", subnets.len() - SUBNETS);
             self.write(&mut block, &Words::new(&more, 12, Style::Muted), PAD, y + 12, inner);
@@ -160,61 +247,18 @@ impl Cards<'_> {
         block
     }
 
-    fn subnet(&self, subnet: &Subnet, width: i32) -> Block {
-        let mut block = Block::new(BoxKind::Subnet, &subnet.head.key, subnet.head.change);
-        let badge = if subnet.head.change == Change::Keep { 0 } else { 20 };
-        let right = width - 10 - badge;
-        let range = match subnet.ranges.as_slice() {
-            [] => "known after apply".to_owned(),
-            [only] => only.to_string(),
-            [first, rest @ ..] => format!("{first} +{}", rest.len()),
-        };
-        let words = if subnet.was.is_empty() {
-            Words::new(&range, 12, Style::Plain)
-        } else {
-            Words::new(&range, 12, Style::Strong).change(Change::Replace)
-        };
-        let used = self.write_right(&mut block, &words, right, 20, width / 2);
-        let name = Words::new(&subnet.head.name, 13, Style::Strong).change(subnet.head.change);
-        self.write(&mut block, &name, 10, 20, right - used - 18);
-        let mut y = 36;
-        let zone = subnet.zone.as_deref().unwrap_or("zone chosen by the cloud");
-        let open = if subnet.public { " · public addresses" } else { "" };
-        let about = format!("{zone}{open}");
-        let room = if subnet.was.is_empty() { width - 20 } else { width / 2 };
-        let mut left = 10;
-        left += self.write(&mut block, &Words::new(&about, 11, Style::Muted), 10, y, room) + 10;
-        if !subnet.was.is_empty() {
-            let was = join(&subnet.was);
-            let room = width - 10 - left;
-            self.write_right(&mut block, &Words::new(&was, 11, Style::Muted).struck(), width - 10, y, room);
-        }
-        if let Some(table) = self.index.table(subnet) {
-            for route in table.routes.iter().take(ROUTES) {
-                y += 16;
-                let destination = match &route.destination {
-                    Destination::List(list) => list.strip_prefix("pl:").unwrap_or(list).to_owned(),
-                    other => other.to_string(),
-                };
-                let sign = route.change.sign();
-                let gap = if sign.is_empty() { String::new() } else { format!("{sign} ") };
-                let text = format!("{gap}{destination} › {}", self.index.target(&route.target));
-                let words = Words::new(&text, 11, Style::Plain).change(route.change);
-                self.write(&mut block, &words, 10, y, width - 20);
-            }
-            if table.routes.len() > ROUTES {
-                y += 16;
-                let more = format!("and {} more routes", table.routes.len() - ROUTES);
-                self.write(&mut block, &Words::new(&more, 11, Style::Muted), 10, y, width - 20);
+    /// Brackets between overlapping subnets of one column, in the margin beside it.
+    fn clashes(&self, block: &mut Block) {
+        for (at, upper) in block.inner.iter().enumerate() {
+            for lower in &block.inner[at + 1..] {
+                let column = upper.rect.x == lower.rect.x;
+                if column && self.marks.between(&upper.key, &lower.key) {
+                    let x = upper.rect.x;
+                    let (from, to) = (upper.rect.y + 14, lower.rect.y + 14);
+                    block.clashes.push(vec![(x, from), (x - 5, from), (x - 5, to), (x, to)]);
+                }
             }
         }
-        let chips = self.subnet_chips(subnet);
-        if !chips.is_empty() {
-            y = self.flow(&mut block, chips, 10, y + 8, width - 20);
-        }
-        block.tip = self.subnet_tip(subnet);
-        block.rect = Rect { x: 0, y: 0, w: width, h: y + 9 };
-        block
     }
 
     /// Lays out small boxes in lines. Returns the bottom of the last line.
@@ -252,31 +296,7 @@ impl Cards<'_> {
         top + 21
     }
 
-    fn subnet_chips(&self, subnet: &Subnet) -> Vec<(String, Change, String, String)> {
-        let key = subnet.head.key.as_str();
-        let mut chips = Vec::new();
-        for gateway in self.index.gateways_in.get(key).into_iter().flatten() {
-            let text = format!("{} {}", gateway.kind.short(), gateway.head.name);
-            let tip = format!("{}\n{}", gateway.kind.word(), gateway.head.key);
-            chips.push((text, gateway.head.change, gateway.head.key.clone(), tip));
-        }
-        for endpoint in self.index.endpoints_in.get(key).into_iter().flatten() {
-            let (text, what) = match endpoint.kind {
-                EndpointKind::PrivateAccess => ("Private Google Access".to_owned(), "Private Google Access"),
-                _ => (format!("endpoint {}", endpoint.service), "interface endpoint"),
-            };
-            let tip = format!("{what} for {}\n{}", endpoint.service, endpoint.head.key);
-            chips.push((text, endpoint.head.change, endpoint.head.key.clone(), tip));
-        }
-        for host in self.index.hosts_in.get(key).into_iter().flatten() {
-            let text = format!("{} {}", host.what, host.head.name);
-            chips.push((text, host.head.change, host.head.key.clone(), host.head.key.clone()));
-        }
-        chips.extend(self.log_chips(key));
-        chips
-    }
-
-    fn log_chips(&self, key: &str) -> Vec<(String, Change, String, String)> {
+    pub(crate) fn log_chips(&self, key: &str) -> Vec<(String, Change, String, String)> {
         let logs = self.index.logs.get(key).into_iter().flatten();
         logs.map(|log| {
             let tip = format!("flow log to {}\n{}", log.destination, log.head.key);
@@ -299,6 +319,11 @@ impl Cards<'_> {
                 chips.push((text, endpoint.head.change, endpoint.head.key.clone(), tip));
             }
         }
+        for (peering, other) in self.index.peerings.get(key).into_iter().flatten() {
+            let text = format!("peering {} – {other}", peering.head.name);
+            let tip = format!("peering with {other}\n{}", peering.head.key);
+            chips.push((text, peering.head.change, peering.head.key.clone(), tip));
+        }
         for group in self.index.groups.get(key).into_iter().flatten() {
             let text = format!("security group {}", group.head.name);
             let tip = format!(
@@ -319,7 +344,8 @@ impl Cards<'_> {
         let mut block = Block::new(BoxKind::Network, key, network.head.change);
         block.external = network.head.external;
         block.tip = self.tip(network);
-        self.head(&mut block, network, COMPACT);
+        let width = COMPACT.max(self.head_width(network));
+        let extra = self.head(&mut block, network, width);
         let subnets = self.index.subnets.get(key).map(Vec::as_slice).unwrap_or_default();
         let mut words = vec![count(subnets.len(), "subnet")];
         let endpoints = self.index.endpoints.get(key).map_or(0, Vec::len);
@@ -330,39 +356,31 @@ impl Cards<'_> {
         if nat.count() > 0 {
             words.push("NAT".to_owned());
         }
+        let peerings = self.index.peerings.get(key).map_or(0, Vec::len);
+        if peerings > 0 {
+            words.push(count(peerings, "peering"));
+        }
         let text = words.join(" · ");
-        self.write(&mut block, &Words::new(&text, 11, Style::Muted), PAD, 57, COMPACT - 2 * PAD);
-        let bar = Rect { x: PAD, y: 65, w: COMPACT - 2 * PAD, h: 6 };
-        let mut h = 68;
+        self.write(&mut block, &Words::new(&text, 11, Style::Muted), PAD, 57 + extra, width - 2 * PAD);
+        let bar = Rect { x: PAD, y: 65 + extra, w: width - 2 * PAD, h: 6 };
+        let mut h = 68 + extra;
         if let Some(range) = network.ranges.iter().find(|range| range.addr().is_ipv4()) {
             block.bars = shares(range, subnets, bar);
-            h = 80;
+            h = 80 + extra;
         }
-        block.rect = Rect { x: 0, y: 0, w: COMPACT, h };
+        block.rect = Rect { x: 0, y: 0, w: width, h };
         block
     }
 
     fn tip(&self, network: &Network) -> String {
-        let mut lines = vec![network.head.key.clone(), format!("network: {}", self.ranges(network))];
+        let mut lines =
+            vec![network.head.key.clone(), format!("network: {}", self.ranges(network, false, i32::MAX))];
         if !network.was.is_empty() {
             lines.push(format!("was {}", join(&network.was)));
         }
         let subnets = self.index.subnets.get(network.head.key.as_str()).map_or(0, Vec::len);
         lines.push(count(subnets, "subnet"));
         lines.push(network.head.change.word().to_owned());
-        lines.join("\n")
-    }
-
-    fn subnet_tip(&self, subnet: &Subnet) -> String {
-        let mut lines = vec![subnet.head.key.clone(), format!("subnet: {}", join(&subnet.ranges))];
-        if let Some(table) = self.index.table(subnet) {
-            lines.push(format!("route table {}", table.head.name));
-            let routes = table.routes.iter().take(20);
-            lines.extend(
-                routes.map(|route| format!("{} › {}", route.destination, self.index.target(&route.target))),
-            );
-        }
-        lines.push(subnet.head.change.word().to_owned());
         lines.join("\n")
     }
 }

@@ -97,6 +97,12 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
     }
     let mut nets = nets(cards.index, home, &place, internet, services);
     nets.extend(port.map(|root| overlay::net(cards, home, root, &place)));
+    nets.extend(cards.marks.nets(
+        cards.index,
+        home,
+        &place,
+        &[("internet", internet), ("services", services)],
+    ));
     nets.retain(|net| net.terminals.len() > 1);
     let (mut inner, lines, w, h) = draw(units, &centre, &sides, &nets, GAP);
     let mut block = Block::new(BoxKind::Cloud, &format!("cloud:{home}"), Change::Keep);

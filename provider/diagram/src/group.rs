@@ -78,13 +78,22 @@ pub(crate) fn card(cards: &Cards<'_>, name: &str, members: &[&Network]) -> Block
     }
     let changes = members.iter().map(|network| network.head.change);
     let key = format!("group:{name}");
+    let overlapping = members.iter().filter(|network| !cards.marks.others(&network.head.key).is_empty());
+    let overlapping = overlapping.count();
     let mut block = Block::new(BoxKind::Group, &key, common(changes.clone()));
     if block.change == Change::Update && !changes.clone().all(|change| change == Change::Update) {
         // The tiles show the changes; the frame of a mixed group stays neutral.
         block.change = Change::Keep;
     }
     let badge = if block.change == Change::Keep { 0 } else { 26 };
-    let room = COMPACT - 24;
+    let mut ranges: Vec<_> = members.iter().flat_map(|network| network.ranges.iter()).collect();
+    ranges.sort();
+    let span = match (ranges.first(), ranges.last()) {
+        (Some(first), Some(last)) => format!("{} – {}", first.network(), last.broadcast()),
+        _ => "ranges known after apply".to_owned(),
+    };
+    let width = COMPACT.max(cards.ruler.width(&span, 11, false) + 24);
+    let room = width - 24;
     let change = block.change;
     cards.write(&mut block, &Words::new(name, 14, Style::Strong).change(change), 12, 23, room - badge);
     let mut counts: BTreeMap<Change, usize> = BTreeMap::new();
@@ -101,17 +110,17 @@ pub(crate) fn card(cards: &Cards<'_>, name: &str, members: &[&Network]) -> Block
         cards.write(&mut block, &Words::new(&words.join(" · "), 11, Style::Plain), 12, top, room);
         top += 16;
     }
-    let mut ranges: Vec<_> = members.iter().flat_map(|network| network.ranges.iter()).collect();
-    ranges.sort();
-    let span = match (ranges.first(), ranges.last()) {
-        (Some(first), Some(last)) => format!("{} – {}", first.network(), last.broadcast()),
-        _ => "ranges known after apply".to_owned(),
-    };
     cards.write(&mut block, &Words::new(&span, 11, Style::Muted), 12, top, room);
+    if overlapping > 0 {
+        top += 16;
+        let text = format!("overlaps: {}", count(overlapping, "network"));
+        cards.write(&mut block, &Words::new(&text, 11, Style::Strong).alert(), 12, top, room);
+        block.alert = true;
+    }
     let step = TILE + 2;
     let (mut x, mut y) = (12, top + 11);
     for network in members {
-        if x + TILE > COMPACT - 12 {
+        if x + TILE > width - 12 {
             x = 12;
             y += step;
         }
@@ -119,6 +128,6 @@ pub(crate) fn card(cards: &Cards<'_>, name: &str, members: &[&Network]) -> Block
         x += step;
     }
     block.tip = format!("{}\n{span}", count(members.len(), "network"));
-    block.rect = Rect { x: 0, y: 0, w: COMPACT, h: y + step + 8 };
+    block.rect = Rect { x: 0, y: 0, w: width, h: y + step + 8 };
     block
 }

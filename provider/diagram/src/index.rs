@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use warren_model::topology::{
-    Change, Endpoint, EndpointKind, FlowLog, Gateway, Host, RouteTable, SecurityGroup, Subnet, Target,
-    Topology,
+    Change, Endpoint, EndpointKind, FlowLog, Gateway, Host, Peering, RouteTable, SecurityGroup, Subnet,
+    Target, Topology,
 };
 
 /// A topology with indexes.
@@ -18,6 +18,8 @@ pub(crate) struct Index<'a> {
     pub(crate) groups: BTreeMap<&'a str, Vec<&'a SecurityGroup>>,
     pub(crate) hosts_in: BTreeMap<&'a str, Vec<&'a Host>>,
     pub(crate) logs: BTreeMap<&'a str, Vec<&'a FlowLog>>,
+    /// Peerings of a network, with the other side.
+    pub(crate) peerings: BTreeMap<&'a str, Vec<(&'a Peering, &'a str)>>,
     table_of: BTreeMap<&'a str, &'a RouteTable>,
     main_of: BTreeMap<&'a str, &'a RouteTable>,
 }
@@ -34,6 +36,7 @@ impl<'a> Index<'a> {
             groups: BTreeMap::new(),
             hosts_in: BTreeMap::new(),
             logs: BTreeMap::new(),
+            peerings: BTreeMap::new(),
             table_of: BTreeMap::new(),
             main_of: BTreeMap::new(),
         };
@@ -69,6 +72,15 @@ impl<'a> Index<'a> {
         }
         for log in all.flow_logs.values() {
             index.logs.entry(log.of.as_deref().unwrap_or_default()).or_default().push(log);
+        }
+        for peering in all.peerings.values() {
+            let (left, right) = (peering.left.as_deref(), peering.right.as_deref());
+            for (own, other) in [(left, right), (right, left)] {
+                if let Some(own) = own {
+                    let other = other.map_or("(known after apply)", |key| all.name(key));
+                    index.peerings.entry(own).or_default().push((peering, other));
+                }
+            }
         }
         for table in all.tables.values() {
             for subnet in &table.subnets {

@@ -2,6 +2,7 @@
 //!
 //! The crate is pure: a [`Plan`] and options in, text or bytes out. The same plan always produces the same bytes.
 
+mod advances;
 mod arrange;
 mod card;
 mod cloud;
@@ -11,18 +12,22 @@ mod html;
 mod index;
 mod markdown;
 mod mermaid;
+mod names;
 mod nets;
 mod overlay;
 mod png;
 mod route;
 mod scene;
 mod space;
+mod subnet;
 mod svg;
 mod text;
 pub mod theme;
 mod unattached;
+mod verdict;
 
 use warren_model::topology::{Change, Plan, Topology, compare};
+use warren_model::verdict::Verdict;
 
 pub use detail::Detail;
 pub use scene::{Block, BoxKind, Label, Line, LinkKind, Rect, Sample, Scene, Style};
@@ -39,12 +44,14 @@ pub struct Options {
     pub detail: Detail,
     /// Colours.
     pub theme: Theme,
+    /// What a check found: overlaps and forbidden paths, which are marked.
+    pub verdict: Verdict,
 }
 
 /// The network as it is after the apply, with the changes if requested.
 fn drawn(plan: &Plan, options: &Options) -> Topology {
     if options.diff && plan.changes {
-        return unattached::gather(compare(plan));
+        return names::distinct(unattached::gather(compare(plan)));
     }
     let mut after = plan.after.clone();
     after.heads_mut().for_each(|head| head.change = Change::Keep);
@@ -53,7 +60,7 @@ fn drawn(plan: &Plan, options: &Options) -> Topology {
         .values_mut()
         .flat_map(|table| &mut table.routes)
         .for_each(|route| route.change = Change::Keep);
-    unattached::gather(after)
+    names::distinct(unattached::gather(after))
 }
 
 fn title<'a>(plan: &'a Plan, options: &'a Options) -> &'a str {
@@ -63,12 +70,12 @@ fn title<'a>(plan: &'a Plan, options: &'a Options) -> &'a str {
 /// The diagram as boxes, texts and lines, independent of the output format.
 pub fn scene(plan: &Plan, options: &Options) -> Scene {
     let changes = options.diff && plan.changes;
-    arrange::arrange(&drawn(plan, options), title(plan, options), changes, options.detail)
+    arrange::arrange(&drawn(plan, options), title(plan, options), changes, options)
 }
 
 /// The address-space map as boxes and texts.
 pub fn space_scene(plan: &Plan, options: &Options) -> Scene {
-    space::arrange(&drawn(plan, options), title(plan, options))
+    space::arrange(&drawn(plan, options), title(plan, options), &options.verdict)
 }
 
 /// The diagram as SVG.
@@ -102,15 +109,15 @@ pub fn html(plan: &Plan, options: &Options) -> Result<String, String> {
 /// # Errors
 /// The template of the summary cannot be rendered.
 pub fn markdown(plan: &Plan, options: &Options) -> Result<String, String> {
-    markdown::render(plan, title(plan, options)).map_err(|error| error.to_string())
+    markdown::render(plan, title(plan, options), &options.verdict).map_err(|error| error.to_string())
 }
 
 /// The network as a Mermaid flowchart.
 pub fn mermaid(plan: &Plan, options: &Options) -> String {
-    mermaid::mermaid(&drawn(plan, options))
+    mermaid::mermaid(&drawn(plan, options), &options.verdict)
 }
 
 /// The network as a Graphviz graph.
 pub fn dot(plan: &Plan, options: &Options) -> String {
-    mermaid::dot(&drawn(plan, options))
+    mermaid::dot(&drawn(plan, options), &options.verdict)
 }

@@ -1,15 +1,21 @@
 //! The summary for a pull request.
 
 use crate::card::{count, join, visible};
+use crate::names::distinct;
+use crate::subnet::ranges;
+use crate::verdict::{hops, sentence};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use tera::{Context, Tera};
 use warren_model::reach::Lists;
 use warren_model::topology::{Change, Destination, GatewayConfig, Plan, Target, Topology, compare};
+use warren_model::verdict::Verdict;
 
 /// Maximum number of rows in the table of changes; the rest are counted.
 const ROWS: usize = 100;
+/// Maximum number of overlaps, and of forbidden paths; the rest are counted.
+const FINDINGS: usize = 50;
 /// Maximum number of networks whose reachability is compared.
 const PAIRS: usize = 120;
 
@@ -23,8 +29,8 @@ struct Row {
 }
 
 /// Text of the summary.
-pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
-    let all = crate::unattached::gather(compare(plan));
+pub(crate) fn render(plan: &Plan, title: &str, verdict: &Verdict) -> Result<String, tera::Error> {
+    let all = distinct(crate::unattached::gather(compare(plan)));
     let mut rows = rows(&all);
     rows.sort_by_key(|row| row.word);
     let more = rows.len().saturating_sub(ROWS);
@@ -40,7 +46,7 @@ pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
         );
     }
     let few = all.networks.len() <= PAIRS;
-    let (gained, lost, kept) = if few { reach(plan) } else { (Vec::new(), Vec::new(), Vec::new()) };
+    let (gained, lost, kept) = if few { reach(&all, plan) } else { (Vec::new(), Vec::new(), Vec::new()) };
     let mut context = Context::new();
     context.insert("title", &escape(title));
     context.insert("counts", &words.join(" · "));
@@ -53,7 +59,14 @@ pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
     context.insert("lost", &lost);
     context.insert("kept", &kept);
     context.insert("unknown", &plan.unknown);
-    context.insert("mermaid", &crate::mermaid::mermaid(&all));
+    let overlaps = verdict.overlaps.iter().take(FINDINGS).map(|it| escape(&sentence(&all, it)));
+    context.insert("overlaps", &overlaps.collect::<Vec<_>>());
+    let paths = verdict.paths.iter().take(FINDINGS);
+    let paths = paths.map(|path| format!("{}<br>{}", escape(&path.message), long(&hops(path))));
+    context.insert("forbidden", &paths.collect::<Vec<_>>());
+    let listed = verdict.overlaps.len().min(FINDINGS) + verdict.paths.len().min(FINDINGS);
+    context.insert("unlisted", &(verdict.overlaps.len() + verdict.paths.len() - listed));
+    context.insert("mermaid", &crate::mermaid::mermaid(&all, verdict));
     let mut tera = Tera::default();
     // The inserted values are already escaped for Markdown.
     tera.autoescape_on(Vec::new());
@@ -62,9 +75,13 @@ pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
 }
 
 /// Pairs that become reachable, that are no longer reachable, and that remain reachable.
-fn reach(plan: &Plan) -> (Vec<String>, Vec<String>, Vec<String>) {
+fn reach(all: &Topology, plan: &Plan) -> (Vec<String>, Vec<String>, Vec<String>) {
     let name = |topology: &Topology, (from, to): &(String, String)| {
-        format!("{} → {}", escape(topology.name(from)), escape(topology.name(to)))
+        // A network has the name that the rest of the summary uses.
+        let of = |key: &str| {
+            escape(all.networks.get(key).map_or_else(|| topology.name(key), |it| it.head.name.as_str()))
+        };
+        format!("{} → {}", of(from), of(to))
     };
     let after: BTreeSet<String> =
         Lists::new(&plan.after).pairs().iter().map(|it| name(&plan.after, it)).collect();
@@ -95,7 +112,11 @@ fn rows(all: &Topology) -> Vec<Row> {
         add(&network.head, "network", renumbered(&network.ranges, &network.was));
     }
     for subnet in all.subnets.values() {
-        let mut what = renumbered(&subnet.ranges, &subnet.was);
+        let mut what = if subnet.was.is_empty() {
+            ranges(subnet, escape)
+        } else {
+            renumbered(&subnet.ranges, &subnet.was)
+        };
         if subnet.public {
             what.push_str(", public addresses");
         }
@@ -184,9 +205,18 @@ fn groups(config: &GatewayConfig) -> String {
 
 /// A text without any meaning in Markdown or HTML: all ASCII punctuation except that of CIDRs becomes an entity.
 pub(crate) fn escape(text: &str) -> String {
+    escaped(text, 160)
+}
+
+/// Like [`escape`], for a text of several sentences.
+fn long(text: &str) -> String {
+    escaped(text, 2000)
+}
+
+fn escaped(text: &str, most: usize) -> String {
     let mut out = String::new();
     for (at, c) in visible(text).chars().enumerate() {
-        if at == 160 {
+        if at == most {
             out.push('…');
             break;
         }

@@ -3,9 +3,12 @@
 
 use crate::card::{join, visible};
 use crate::index::common;
+use crate::subnet::ranges;
+use crate::theme::LIGHT;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use warren_model::topology::{Change, EndpointKind, GatewayKind, Home, Host, Target, Topology};
+use warren_model::verdict::{Overlap, Verdict};
 
 /// Maximum number of networks; the rest are counted.
 const MOST: usize = 60;
@@ -16,6 +19,8 @@ struct Graph {
     overlays: Vec<Cluster>,
     nodes: Vec<(String, String, Change)>,
     links: Vec<(String, String, String, Change)>,
+    /// Overlaps and steps of forbidden paths, and whether it is a step.
+    findings: Vec<(String, String, String, bool)>,
 }
 
 struct Cluster {
@@ -29,10 +34,15 @@ fn sign(change: Change) -> String {
     if change == Change::Keep { String::new() } else { format!("{} ", change.sign()) }
 }
 
-fn graph(all: &Topology) -> Graph {
+fn graph(all: &Topology, verdict: &Verdict) -> Graph {
     let mut ids: BTreeMap<&str, String> = BTreeMap::new();
-    let mut graph =
-        Graph { clouds: BTreeMap::new(), overlays: Vec::new(), nodes: Vec::new(), links: Vec::new() };
+    let mut graph = Graph {
+        clouds: BTreeMap::new(),
+        overlays: Vec::new(),
+        nodes: Vec::new(),
+        links: Vec::new(),
+        findings: Vec::new(),
+    };
     // Changed networks first, so that unchanged ones are omitted.
     let mut networks: Vec<_> = all.networks.values().collect();
     networks.sort_by_key(|network| (network.head.change == Change::Keep, &network.head.key));
@@ -48,7 +58,8 @@ fn graph(all: &Topology) -> Graph {
         for subnet in all.subnets.values().filter(|it| it.network.as_ref() == Some(&network.head.key)) {
             let inner = format!("{id}s{}", nodes.len());
             ids.insert(&subnet.head.key, inner.clone());
-            let label = format!("{}{} {}", sign(subnet.head.change), subnet.head.name, join(&subnet.ranges));
+            let label =
+                format!("{}{} {}", sign(subnet.head.change), subnet.head.name, ranges(subnet, visible));
             nodes.push((inner, label, subnet.head.change));
         }
         for gateway in all.gateways.values().filter(|it| it.network.as_ref() == Some(&network.head.key)) {
@@ -103,7 +114,7 @@ fn graph(all: &Topology) -> Graph {
     for peering in all.peerings.values() {
         let (Some(left), Some(right)) = (&peering.left, &peering.right) else { continue };
         if let (Some(from), Some(to)) = (ids.get(left.as_str()), ids.get(right.as_str())) {
-            let text = format!("{}peering", sign(peering.head.change));
+            let text = format!("{}peering {}", sign(peering.head.change), peering.head.name);
             graph.links.push((from.clone(), to.clone(), text, peering.head.change));
         }
     }
@@ -121,10 +132,35 @@ fn graph(all: &Topology) -> Graph {
             }
         }
     }
+    graph.findings = findings(&ids, verdict);
     if more > 0 {
         graph.nodes.push(("more".to_owned(), format!("and {more} more networks"), Change::Keep));
     }
     graph
+}
+
+/// Maximum number of links that show findings.
+const FINDINGS: usize = 60;
+
+/// Links between overlapping objects, and along forbidden paths. Objects without a node are passed over.
+fn findings(ids: &BTreeMap<&str, String>, verdict: &Verdict) -> Vec<(String, String, String, bool)> {
+    let mut found = Vec::new();
+    for Overlap { sides: [left, right], .. } in &verdict.overlaps {
+        if let (Some(from), Some(to)) = (ids.get(left.address()), ids.get(right.address())) {
+            found.push((from.clone(), to.clone(), format!("{} overlaps {}", left.net, right.net), false));
+        }
+    }
+    let internet = "internet".to_owned();
+    for path in &verdict.paths {
+        let id = |key: &str| if key == "internet" { Some(&internet) } else { ids.get(key) };
+        let mut steps: Vec<&String> = path.hops.iter().filter_map(|(key, _)| id(key)).collect();
+        steps.dedup();
+        for pair in steps.windows(2) {
+            found.push((pair[0].clone(), pair[1].clone(), format!("forbidden: {}", path.name), true));
+        }
+    }
+    found.truncate(FINDINGS);
+    found
 }
 
 /// Overlays with their groups, rented pods, and the links of both with gateways.
@@ -181,8 +217,8 @@ fn peers<'a>(all: &'a Topology, graph: &mut Graph, ids: &mut BTreeMap<&'a str, S
 }
 
 /// Text of a Mermaid flowchart.
-pub(crate) fn mermaid(all: &Topology) -> String {
-    let graph = graph(all);
+pub(crate) fn mermaid(all: &Topology, verdict: &Verdict) -> String {
+    let graph = graph(all, verdict);
     let mut out = String::from("flowchart LR\n");
     for (home, clusters) in &graph.clouds {
         let _ = writeln!(out, "  subgraph {home:?}[\"{}\"]", entities(&home.to_string()));
@@ -204,6 +240,12 @@ pub(crate) fn mermaid(all: &Topology) -> String {
         } else {
             let _ = writeln!(out, "  {from} {arrow}|\"{}\"| {to}", entities(label));
         }
+    }
+    for (at, (from, to, label, step)) in graph.findings.iter().enumerate() {
+        let arrow = if *step { "==>" } else { "x==x" };
+        let _ = writeln!(out, "  {from} {arrow}|\"{}\"| {to}", entities(label));
+        let number = graph.links.len() + at;
+        let _ = writeln!(out, "  linkStyle {number} stroke:{ALERT},color:{ALERT},stroke-width:4px");
     }
     for (change, style) in [
         ("create", "fill:#def3ea,stroke:#00634a,color:#1b222b,stroke-width:2px"),
@@ -248,8 +290,8 @@ fn entities(text: &str) -> String {
 }
 
 /// Text of a Graphviz graph.
-pub(crate) fn dot(all: &Topology) -> String {
-    let graph = graph(all);
+pub(crate) fn dot(all: &Topology, verdict: &Verdict) -> String {
+    let graph = graph(all, verdict);
     let mut out = String::from(
         "graph network {\n  rankdir=LR;\n  compound=true;\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"Inter,Helvetica\"];\n",
     );
@@ -265,9 +307,20 @@ pub(crate) fn dot(all: &Topology) -> String {
     for (from, to, label, change) in &graph.links {
         let _ = writeln!(out, "  {from} -- {to} [label={}{}];", quote(label), colour(*change));
     }
+    for (from, to, label, step) in &graph.findings {
+        let look = if *step { "style=dashed, dir=forward" } else { "style=solid" };
+        let _ = writeln!(
+            out,
+            "  {from} -- {to} [label={}, color=\"{ALERT}\", fontcolor=\"{ALERT}\", penwidth=4, constraint=false, {look}];",
+            quote(label)
+        );
+    }
     out.push_str("}\n");
     out
 }
+
+/// Colour of findings.
+const ALERT: &str = LIGHT.alert;
 
 fn cluster(out: &mut String, cluster: &Cluster) {
     let label = quote(&cluster.label);

@@ -142,8 +142,12 @@ fn card(cards: &Cards<'_>, overlay: &Overlay<'_>, width: i32) -> Block {
         cards.write(&mut block, &Words::new(&more, 12, Style::Muted), PAD, y + 12, room);
         y += 22;
     }
-    let facts =
-        [overlay.key(), format!("peer addresses: {}", join(&overlay.prefixes())), change.word().to_owned()];
+    let was: Vec<_> = overlay.configs.iter().flat_map(|config| config.was.iter().copied()).collect();
+    let mut facts = vec![overlay.key(), format!("peer addresses: {}", join(&overlay.prefixes()))];
+    if !was.is_empty() {
+        facts.push(format!("was {}", join(&was)));
+    }
+    facts.push(change.word().to_owned());
     block.tip = visible_lines(&facts);
     block.rect = Rect { x: 0, y: 0, w: width, h: y + 4 };
     block
@@ -151,18 +155,23 @@ fn card(cards: &Cards<'_>, overlay: &Overlay<'_>, width: i32) -> Block {
 
 /// Ranges of peers, and the previous ranges struck out if they change.
 fn ranges(cards: &Cards<'_>, block: &mut Block, overlay: &Overlay<'_>, room: i32) {
-    let mut text = join(&overlay.prefixes());
+    let was: Vec<_> = overlay.configs.iter().flat_map(|config| config.was.iter().copied()).collect();
+    let mut text =
+        cards.list(&overlay.prefixes(), 12, !was.is_empty(), if was.is_empty() { room } else { room / 2 });
     if text.is_empty() {
         text = "peer addresses known after apply".to_owned();
     }
-    let was: Vec<_> = overlay.configs.iter().flat_map(|config| config.was.iter().copied()).collect();
     if was.is_empty() {
         cards.write(block, &Words::new(&text, 12, Style::Muted), PAD, 41, room);
         return;
     }
     let now = Words::new(&text, 12, Style::Strong).change(Change::Replace);
-    let used = cards.write(block, &now, PAD, 41, room / 2) + 8;
-    cards.write(block, &Words::new(&join(&was), 12, Style::Muted).struck(), PAD + used, 41, room - used);
+    let used = cards.write(block, &now, PAD, 41, room) + 8;
+    let was = cards.list(&was, 12, false, room - used);
+    // A range that does not fit is only in the tooltip.
+    if cards.ruler.width(&was, 12, false) <= room - used {
+        cards.write(block, &Words::new(&was, 12, Style::Muted).struck(), PAD + used, 41, room - used);
+    }
 }
 
 fn unread(config: &GatewayConfig) -> &'static str {
@@ -203,8 +212,11 @@ fn group_card(
         y += 16;
         let sign = rule.change.sign();
         let gap = if sign.is_empty() { String::new() } else { format!("{sign} ") };
-        let text = format!("{gap}{}", rule.short());
-        cards.write(&mut block, &Words::new(&text, 11, Style::Plain).change(rule.change), 10, y, room);
+        let text = format!("{gap}{}", visible(&rule.short()));
+        for (at, part) in cards.ruler.wrap(&text, 11, room).into_iter().enumerate() {
+            y += if at == 0 { 0 } else { 14 };
+            cards.write(&mut block, &Words::new(&part, 11, Style::Plain).change(rule.change), 10, y, room);
+        }
     }
     if group.allow.len() > RULES {
         y += 16;

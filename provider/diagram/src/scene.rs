@@ -57,6 +57,8 @@ pub enum BoxKind {
     Reserved,
     /// Something that networks are linked to: internet, transit gateway, services.
     Node,
+    /// A finding of a check, in the list of them.
+    Finding,
 }
 
 /// How a text looks.
@@ -77,24 +79,30 @@ pub struct Label {
     pub x: i32,
     /// Base line.
     pub y: i32,
-    /// Width reserved for it, which is also its drawn width.
+    /// Width reserved for it, with the widest common fallback font.
     pub w: i32,
+    /// Whether it ends at the right of its area instead of beginning at the left.
+    pub end: bool,
     /// Size of the font.
     pub size: i32,
     /// How it looks.
     pub style: Style,
     /// What is shown.
     pub text: String,
+    /// The whole text, if what is shown is shortened.
+    pub whole: Option<String>,
     /// Drawn in the colour of this change.
     pub change: Change,
     /// Struck through.
     pub struck: bool,
+    /// In the colour of findings.
+    pub alert: bool,
 }
 
 impl Label {
     /// The area that letters may cover.
     pub fn rect(&self) -> Rect {
-        // Inter's ascender and descender, as parts of the size.
+        // Ascender and descender of Inter and DejaVu Sans, as parts of the size.
         let (up, down) = (self.size * 97 / 100, self.size * 25 / 100);
         Rect { x: self.x, y: self.y - up, w: self.w, h: up + down }
     }
@@ -115,6 +123,12 @@ pub struct Block {
     pub change: Change,
     /// Whether it is managed elsewhere.
     pub external: bool,
+    /// Whether a check found something about it.
+    pub alert: bool,
+    /// For a finding: the keys of the objects that it is about.
+    pub refs: Vec<String>,
+    /// Lines between overlapping boxes inside, as their corners.
+    pub clashes: Vec<Vec<(i32, i32)>>,
     /// Its own texts.
     pub labels: Vec<Label>,
     /// Bars: shares of an address range; the colour is that of the change.
@@ -125,6 +139,8 @@ pub struct Block {
     pub inner: Vec<Block>,
 }
 
+/// Radius of the sign of a change.
+pub(crate) const BADGE: i32 = 8;
 /// Side of a tile.
 pub(crate) const TILE: i32 = 6;
 
@@ -137,6 +153,9 @@ impl Block {
             rect: Rect::default(),
             change,
             external: false,
+            alert: false,
+            refs: Vec::new(),
+            clashes: Vec::new(),
             labels: Vec::new(),
             bars: Vec::new(),
             tiles: Vec::new(),
@@ -152,6 +171,10 @@ impl Block {
             label.x += dx;
             label.y += dy;
         }
+        for (x, y) in self.clashes.iter_mut().flatten() {
+            *x += dx;
+            *y += dy;
+        }
         for (rect, _) in &mut self.bars {
             rect.x += dx;
             rect.y += dy;
@@ -163,6 +186,18 @@ impl Block {
         for inner in &mut self.inner {
             inner.shift(dx, dy);
         }
+    }
+
+    /// Area of the sign of its change, if it has one.
+    pub fn badge(&self) -> Option<Rect> {
+        let inset = match self.kind {
+            BoxKind::Subnet => 15,
+            BoxKind::Network | BoxKind::Group | BoxKind::Node => 19,
+            BoxKind::Cloud | BoxKind::Chip | BoxKind::Reserved | BoxKind::Finding => return None,
+        };
+        let corner = (self.rect.right() - inset - BADGE, self.rect.y + inset - BADGE);
+        let rect = Rect { x: corner.0, y: corner.1, w: 2 * BADGE, h: 2 * BADGE };
+        (self.change != Change::Keep).then_some(rect)
     }
 
     /// Visits it and everything in it.
@@ -187,6 +222,10 @@ pub enum LinkKind {
     Service,
     /// To the overlay: a gateway, or a pod's tunnel.
     Overlay,
+    /// Between two places whose ranges overlap.
+    Clash,
+    /// Along a path that a policy forbids.
+    Forbidden,
 }
 
 impl LinkKind {
@@ -198,11 +237,20 @@ impl LinkKind {
             LinkKind::Internet => "internet",
             LinkKind::Service => "service endpoint",
             LinkKind::Overlay => "overlay",
+            LinkKind::Clash => "overlap",
+            LinkKind::Forbidden => "forbidden path",
         }
     }
 
-    pub(crate) const ALL: [LinkKind; 5] =
-        [LinkKind::Transit, LinkKind::Peering, LinkKind::Internet, LinkKind::Service, LinkKind::Overlay];
+    pub(crate) const ALL: [LinkKind; 7] = [
+        LinkKind::Transit,
+        LinkKind::Peering,
+        LinkKind::Internet,
+        LinkKind::Service,
+        LinkKind::Overlay,
+        LinkKind::Clash,
+        LinkKind::Forbidden,
+    ];
 }
 
 /// A part of a link: a line with corners.

@@ -1,14 +1,16 @@
 //! The address-space map: every pool as a bar with its used, reserved and free ranges, and every network as a bar with its
 //! subnets and their room to grow.
 
-use crate::card::{Cards, Words, count, join};
+use crate::card::{Cards, Words, count};
 use crate::index::Index;
 use crate::scene::{Block, BoxKind, Rect, Scene, Style};
 use crate::text::Ruler;
+use crate::verdict::Marks;
 use ipnet::IpNet;
 use std::collections::BTreeMap;
 use warren_cidr::{SEPARATOR, free_blocks};
 use warren_model::topology::{Change, Home, Overlay, Topology};
+use warren_model::verdict::Verdict;
 
 const WIDTH: i32 = 1040;
 const PAD: i32 = 18;
@@ -44,10 +46,11 @@ struct Pool {
 }
 
 /// Lays out the map.
-pub(crate) fn arrange(all: &Topology, title: &str) -> Scene {
+pub(crate) fn arrange(all: &Topology, title: &str, verdict: &Verdict) -> Scene {
     let index = Index::new(all);
-    let ruler = Ruler::new();
-    let cards = Cards { index: &index, ruler: &ruler };
+    let ruler = Ruler;
+    let marks = Marks::new(verdict);
+    let cards = Cards { index: &index, ruler: &ruler, marks: &marks };
     let mut scene = Scene {
         w: WIDTH + 2 * LEFT,
         h: 0,
@@ -203,7 +206,13 @@ fn draw(cards: &Cards<'_>, pool: &Pool) -> Block {
     let name = Words::new(&pool.name, 15, Style::Strong);
     let used = cards.write(&mut block, &name, PAD, 28, 300);
     let room = WIDTH - 2 * PAD - used - 12;
-    cards.write(&mut block, &Words::new(&join(&pool.ranges), 13, Style::Muted), PAD + used + 12, 28, room);
+    cards.write(
+        &mut block,
+        &Words::new(&cards.list(&pool.ranges, 13, false, room), 13, Style::Muted),
+        PAD + used + 12,
+        28,
+        room,
+    );
     let taken: Vec<IpNet> =
         pool.rows.iter().filter(|row| row.change != Change::Delete).map(|row| row.range).collect();
     let kept: Vec<IpNet> = pool.reserved.iter().map(|(_, range)| *range).collect();
@@ -213,13 +222,15 @@ fn draw(cards: &Cards<'_>, pool: &Pool) -> Block {
     let mut largest = free.clone();
     largest.sort_by_key(|net| (net.prefix_len(), *net));
     largest.truncate(4);
-    let text = format!(
-        "used {:.1} %  ·  reserved {:.1} %  ·  free {:.1} %{}",
+    let used = format!(
+        "used {:.1} %  ·  reserved {:.1} %  ·  free {:.1} %",
         share(&taken),
         share(&kept),
-        share(&free),
-        if largest.is_empty() { String::new() } else { format!(", largest {}", join(&largest)) }
+        share(&free)
     );
+    let room = WIDTH - 2 * PAD - cards.ruler.width(&used, 12, false) - 80;
+    let largest = cards.list(&largest, 12, false, room);
+    let text = if largest.is_empty() { used } else { format!("{used}, largest {largest}") };
     cards.write(&mut block, &Words::new(&text, 12, Style::Muted), PAD, 49, WIDTH - 2 * PAD);
     let mut y = 62;
     for range in &pool.ranges {
@@ -274,8 +285,12 @@ fn draw(cards: &Cards<'_>, pool: &Pool) -> Block {
 fn draw_row(cards: &Cards<'_>, row: &Row) -> Block {
     let width = WIDTH - 2 * PAD;
     let mut block = Block::new(BoxKind::Subnet, &row.name, row.change);
-    cards.write(&mut block, &Words::new(&row.name, 12, Style::Strong).change(row.change), 10, 20, 190);
-    cards.write(&mut block, &Words::new(&row.range.to_string(), 12, Style::Plain), 210, 20, 140);
+    // A long range begins further to the left, and the name is shortened.
+    let range = row.range.to_string();
+    let x = 210.min(352 - cards.ruler.width(&range, 11, false));
+    let name = Words::new(&row.name, 12, Style::Strong).change(row.change);
+    cards.write(&mut block, &name, 10, 20, x - 20);
+    cards.write(&mut block, &Words::new(&range, 11, Style::Plain), x, 20, 352 - x);
     let parts: f64 =
         row.parts.iter().filter(|it| it.change != Change::Delete).map(|part| size(&part.range)).sum();
     let own = size(&row.range);

@@ -1,13 +1,17 @@
 //! Renders a scene as SVG without scripts, links or foreign objects. Every text is escaped.
 
-use crate::scene::{Block, BoxKind, Label, Line, Sample, Scene, Style, TILE};
+use crate::scene::{BADGE, Block, BoxKind, Label, Line, Sample, Scene, Style, TILE};
+use crate::text::measured;
 use crate::theme::{DARK, LIGHT, Palette, Theme, dash, slot};
 use std::fmt::Write as _;
 use warren_model::topology::Change;
 
+/// Radius of the sign of a link's change.
+const SIGN: i32 = 6;
+
 /// Classes of changes, in the order of [`Palette::changes`].
 const NAMES: [&str; 4] = ["create", "update", "replace", "delete"];
-const LINKS: [&str; 5] = ["transit", "peering", "internet", "service", "overlay"];
+const LINKS: [&str; 7] = ["transit", "peering", "internet", "service", "overlay", "clash", "forbidden"];
 
 /// The diagram as a complete file.
 pub(crate) fn render(scene: &Scene, theme: Theme) -> String {
@@ -53,6 +57,7 @@ pub(crate) fn shapes() -> String {
     let mut out = String::from(
         "text{font-family:Inter,system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;font-weight:400}\
          .b{font-weight:600}.line{fill:none;stroke-width:2}.line.changed{stroke-width:2.5}\
+         .line.clash{stroke-width:4}.line.forbidden{stroke-width:4;stroke-dasharray:11 5}\
          .sign{fill:none;stroke-width:2;stroke-linecap:round}.struck{text-decoration:line-through}",
     );
     let _ = write!(
@@ -83,24 +88,27 @@ pub(crate) fn style(theme: Theme) -> String {
 
 /// The colours of one palette.
 pub(crate) fn colours(out: &mut String, palette: &Palette) {
-    let Palette { page, cloud, card, inner, chip, edge, faint, ink, muted, links, changes } = palette;
+    let Palette { page, cloud, card, inner, chip, edge, faint, ink, muted, links, alert, changes } = palette;
     let _ = write!(
         out,
         ".page{{fill:{page}}}.cloud{{fill:{cloud};stroke:{faint}}}.network,.node,.group{{fill:{card};stroke:{edge};stroke-width:1.5}}\
          .subnet{{fill:{inner};stroke:{faint};stroke-width:1}}.chip{{fill:{chip};stroke:none}}\
          .reserved{{fill:{chip};stroke:{edge};stroke-width:1;stroke-dasharray:4 2}}.t{{fill:{ink}}}.m{{fill:{muted}}}.whole{{fill:{faint}}}.share{{fill:{edge}}}.keep{{fill:{edge}}}"
     );
-    for (name, colour) in LINKS.iter().zip(links) {
+    for (name, colour) in LINKS.iter().zip(links.iter().chain([alert, alert])) {
         let _ = write!(out, ".{name}{{stroke:{colour}}}.dot.{name}{{fill:{colour};stroke:none}}");
     }
     for (name, (ground, colour)) in NAMES.iter().zip(changes) {
         let _ = write!(
             out,
-            ".box.{name}{{fill:{ground};stroke:{colour};stroke-width:2}}.box.subnet.{name}{{fill:{card};stroke-width:1.5}}.box.chip.{name}{{stroke-width:1}}.line.{name}{{stroke:{colour}}}\
-             .t.{name}{{fill:{colour}}}.fill.{name}{{fill:{colour};stroke:none}}.dot.{name}{{fill:{colour};stroke:none}}"
+            ".box.{name}{{fill:{ground};stroke:{colour};stroke-width:2}}.box.subnet.{name}{{fill:{card};stroke-width:1.5}}.box.chip.{name}{{stroke-width:1}}\
+             .t.{name}{{fill:{colour}}}.fill.{name}{{fill:{colour};stroke:none}}"
         );
     }
-    let _ = write!(out, ".sign{{stroke:{page}}}");
+    let _ = write!(
+        out,
+        ".sign{{stroke:{page}}}.box.alert,.box.finding{{stroke:{alert};stroke-width:3}}.box.finding{{fill:{card};stroke-width:1}}.t.alert{{fill:{alert}}}"
+    );
 }
 
 fn class(change: Change) -> &'static str {
@@ -116,8 +124,14 @@ fn block(out: &mut String, block: &Block) {
         BoxKind::Chip => "chip",
         BoxKind::Reserved => "reserved",
         BoxKind::Node => "node",
+        BoxKind::Finding => "finding",
     };
     let _ = write!(out, "<g class=\"item is-{kind}\"");
+    if !block.refs.is_empty() {
+        // A list that scripts read, so it is whole.
+        let refs: Vec<String> = block.refs.iter().map(|key| short(key)).collect();
+        let _ = write!(out, " data-refs=\"{}\"", escape(&refs.join("\n")).replace('\n', "&#10;"));
+    }
     if !block.key.is_empty() {
         let _ = write!(out, " data-key=\"{}\"", escape(&short(&block.key)));
     }
@@ -140,6 +154,9 @@ fn block(out: &mut String, block: &Block) {
         );
     }
     tiles(out, block);
+    for corners in &block.clashes {
+        let _ = write!(out, "<path class=\"line clash\" d=\"{}\"/>", path(corners));
+    }
     labels(out, &block.labels);
     out.push('\n');
     if !block.inner.is_empty() {
@@ -162,6 +179,7 @@ fn frame(out: &mut String, block: &Block) {
         BoxKind::Chip => ("chip", 10),
         BoxKind::Reserved => ("reserved", 3),
         BoxKind::Node => ("node", 18),
+        BoxKind::Finding => ("finding", 4),
     };
     let rect = block.rect;
     let name = class(block.change);
@@ -169,6 +187,9 @@ fn frame(out: &mut String, block: &Block) {
     let mut class = format!("box {kind}");
     if !name.is_empty() {
         let _ = write!(class, " {name}");
+    }
+    if block.alert {
+        class.push_str(" alert");
     }
     let _ = write!(
         out,
@@ -185,27 +206,35 @@ fn frame(out: &mut String, block: &Block) {
             rect.w - 20
         );
     }
-    let inset = match block.kind {
-        BoxKind::Subnet => 15,
-        BoxKind::Network | BoxKind::Group | BoxKind::Node => 19,
-        BoxKind::Cloud | BoxKind::Chip | BoxKind::Reserved => return,
-    };
-    badge(out, rect.right() - inset, rect.y + inset, block.change);
+    if let Some(area) = block.badge() {
+        let fill = format!("fill {}", self::class(block.change));
+        badge(out, (area.x + BADGE, area.y + BADGE), BADGE, block.change, &fill);
+    }
 }
 
 /// A sign in a disc, drawn as a path because fonts differ.
-fn badge(out: &mut String, x: i32, y: i32, change: Change) {
+fn badge(out: &mut String, (x, y): (i32, i32), r: i32, change: Change, fill: &str) {
+    // Half the length of a stroke.
+    let half = r / 2;
+    let (left, long) = (x - half, 2 * half);
     let path = match change {
         Change::Keep => return,
-        Change::Create => format!("M{} {y}h8M{x} {}v8", x - 4, y - 4),
-        Change::Delete => format!("M{} {y}h8", x - 4),
-        Change::Update => format!("M{} {}q2 -4 4 -1t4 -1", x - 4, y + 1),
-        Change::Replace => format!("M{} {}h7M{x} {}v6M{} {}h7", x - 3, y - 2, y - 5, x - 3, y + 4),
+        Change::Create => format!("M{left} {y}h{long}M{x} {}v{long}", y - half),
+        Change::Delete => format!("M{left} {y}h{long}"),
+        Change::Update => format!("M{left} {}q{} {} {half} -1t{half} -1", y + 1, half / 2, -half),
+        Change::Replace => {
+            format!(
+                "M{left} {}h{long}M{x} {}v{}M{left} {}h{long}",
+                y - half / 2,
+                y - half - 1,
+                long - 2,
+                y + half
+            )
+        }
     };
-    let name = class(change);
     let _ = write!(
         out,
-        "<circle class=\"fill {name}\" cx=\"{x}\" cy=\"{y}\" r=\"8\"/><path class=\"sign solid\" d=\"{path}\"/>"
+        "<circle class=\"{fill}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"/><path class=\"sign solid\" d=\"{path}\"/>"
     );
 }
 
@@ -236,30 +265,43 @@ fn labels(out: &mut String, labels: &[Label]) {
             class.push_str(" struck");
         }
         let name = self::class(label.change);
-        if !name.is_empty() && label.style != Style::Muted {
+        if label.alert {
+            class.push_str(" alert");
+        }
+        if !name.is_empty() && label.style != Style::Muted && !label.alert {
             let _ = write!(class, " {name}");
         }
-        // With an explicit width, viewers with other fonts keep the text inside its box.
+        let (x, anchor) = if label.end { (label.x + label.w, " text-anchor=\"end\"") } else { (label.x, "") };
         let _ = write!(
             out,
-            "<text class=\"{class}\" x=\"{}\" y=\"{}\" font-size=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
-            label.x,
-            label.y,
-            label.size,
-            label.w.max(1),
-            escape(&label.text)
+            "<text class=\"{class}\" x=\"{x}\" y=\"{}\" font-size=\"{}\"{anchor}",
+            label.y, label.size
         );
+        if !measured(&label.text) {
+            // Glyphs of unknown width stay in their box in viewers that support an explicit width.
+            let _ = write!(out, " textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", label.w.max(1));
+        }
+        out.push('>');
+        if let Some(whole) = &label.whole {
+            let _ = write!(out, "<title>{}</title>", escape(&short(whole)));
+        }
+        let _ = write!(out, "{}</text>", escape(&label.text));
     }
+}
+
+fn path(points: &[(i32, i32)]) -> String {
+    let mut path = String::new();
+    for (at, (x, y)) in points.iter().enumerate() {
+        let _ = write!(path, "{}{x} {y}", if at == 0 { 'M' } else { 'L' });
+    }
+    path
 }
 
 fn line(out: &mut String, line: &Line) {
     let kind = LINKS[line.kind as usize];
     let name = class(line.change);
     let class = if name.is_empty() { kind.to_owned() } else { format!("{kind} changed {name}") };
-    let mut path = String::new();
-    for (at, (x, y)) in line.points.iter().enumerate() {
-        let _ = write!(path, "{}{x} {y}", if at == 0 { 'M' } else { 'L' });
-    }
+    let path = path(&line.points);
     match &line.ends {
         Some((from, to)) => {
             let _ = write!(
@@ -274,6 +316,12 @@ fn line(out: &mut String, line: &Line) {
             let _ = write!(out, "<path class=\"line {class}\" d=\"{path}\"/>");
             for (x, y) in &line.points {
                 let _ = write!(out, "<circle class=\"dot {class}\" cx=\"{x}\" cy=\"{y}\" r=\"3\"/>");
+            }
+            if let [(x1, y1), (x2, y2), ..] = line.points[..] {
+                // Beside the box, where no other line passes.
+                let by = |from: i32, to: i32| from + (to - from).clamp(-SIGN - 2, SIGN + 2);
+                let fill = format!("dot solid {kind}");
+                badge(out, (by(x1, x2), by(y1, y2)), SIGN, line.change, &fill);
             }
             out.push_str("</g>\n");
         }

@@ -1,7 +1,7 @@
-//! Measures texts with the embedded font, and shortens them to fit.
+//! Measures texts with the widest common fallback font, and shortens them to fit.
 
-use skrifa::FontRef;
-use skrifa::raw::{ReadError, TableProvider as _};
+use crate::advances;
+use unicode_width::UnicodeWidthChar as _;
 
 /// Inter Regular, SIL Open Font License 1.1; see `fonts/OFL.txt`.
 pub(crate) const REGULAR: &[u8] = include_bytes!("../fonts/Inter-Regular.ttf");
@@ -9,33 +9,38 @@ pub(crate) const REGULAR: &[u8] = include_bytes!("../fonts/Inter-Regular.ttf");
 pub(crate) const STRONG: &[u8] = include_bytes!("../fonts/Inter-SemiBold.ttf");
 
 /// Measures texts.
-pub(crate) struct Ruler {
-    regular: [u16; 0x180],
-    strong: [u16; 0x180],
-}
+pub(crate) struct Ruler;
 
-/// Units of an em in the tables of [`Ruler`].
+/// Units of an em in [`advances`].
 const EM: u32 = 1000;
 
 impl Ruler {
-    pub(crate) fn new() -> Self {
-        // Without an advance, a character counts as one that is not in the table.
-        let advances = |font| advances(font).unwrap_or([0; 0x180]);
-        Self { regular: advances(REGULAR), strong: advances(STRONG) }
+    /// Width in whole pixels, rounded up: the text fits with DejaVu Sans and every narrower font.
+    pub(crate) fn width(&self, text: &str, size: i32, strong: bool) -> i32 {
+        let size = u32::try_from(size).unwrap_or_default();
+        let width: u32 = text.chars().map(|c| drawn(units(c, strong) * size)).sum();
+        i32::try_from(width.div_ceil(EM)).unwrap_or(i32::MAX)
     }
 
-    /// Width in whole pixels, rounded up.
-    pub(crate) fn width(&self, text: &str, size: i32, strong: bool) -> i32 {
-        let table = if strong { &self.strong } else { &self.regular };
-        let units: u32 = text
-            .chars()
-            .map(|c| match table.get(c as usize) {
-                Some(&advance) if advance > 0 => u32::from(advance),
-                _ => other(c),
-            })
-            .sum();
-        let size = u32::try_from(size).unwrap_or_default();
-        i32::try_from((units * size).div_ceil(EM)).unwrap_or(i32::MAX)
+    /// The text in at most three lines, broken at spaces. The last one ends with an ellipsis if more follows.
+    pub(crate) fn wrap(&self, text: &str, size: i32, room: i32) -> Vec<String> {
+        let mut lines = vec![String::new()];
+        for word in text.split(' ') {
+            let full = lines.len() == 3;
+            let Some(line) = lines.last_mut() else { break };
+            let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+            // Room for the ellipsis.
+            let spare = if full { size + 4 } else { 0 };
+            if line.is_empty() || self.width(&longer, size, false) <= room - spare {
+                *line = longer;
+            } else if full {
+                line.push_str(" …");
+                break;
+            } else {
+                lines.push(word.to_owned());
+            }
+        }
+        lines
     }
 
     /// The text, shortened in the middle if it does not fit, because names often differ at the end.
@@ -73,24 +78,44 @@ impl Ruler {
     }
 }
 
-fn advances(font: &[u8]) -> Result<[u16; 0x180], ReadError> {
-    let font = FontRef::new(font)?;
-    let (characters, metrics) = (font.cmap()?, font.hmtx()?);
-    let em = u32::from(font.head()?.units_per_em()).max(1);
-    let mut table = [0; 0x180];
-    for (code, slot) in table.iter_mut().enumerate() {
-        let glyph = u32::try_from(code).ok().and_then(|code| characters.map_codepoint(code));
-        let advance = glyph.and_then(|glyph| metrics.advance(glyph)).unwrap_or_default();
-        *slot = u16::try_from((u32::from(advance) * EM).div_ceil(em)).unwrap_or_default();
-    }
-    Ok(table)
+/// Width of a character in thousandths of a pixel. Browsers that hint fonts round it to whole pixels.
+fn drawn(width: u32) -> u32 {
+    width.max((width + EM / 2) / EM * EM)
 }
 
-/// Width of a character that is not in the table: an em for wide ones, the width of a wide letter for the rest.
-fn other(c: char) -> u32 {
-    match u32::from(c) {
-        0x2010..=0x203a | 0x2190..=0x2193 => 900,
-        0x1100..=0x11ff | 0x2e80.. => 1050,
-        _ => 800,
+/// Whether DejaVu Sans has every character of the text.
+pub(crate) fn measured(text: &str) -> bool {
+    text.chars().all(|c| exact(c).is_some())
+}
+
+/// Advances of a character in the exact tables: regular, bold.
+fn exact(c: char) -> Option<(u16, u16)> {
+    let code = u32::from(c);
+    let (first, table) = advances::EXACT.iter().rev().find(|(first, _)| *first <= code)?;
+    let at = usize::try_from(code - first).ok()?;
+    table.get(at).copied().filter(|(regular, _)| *regular > 0)
+}
+
+/// Width of a character, in thousandths of an em. Where the font may have no glyph, other fonts of the viewer have one,
+/// so there is room for two em of a wide character and for slightly more than one em of any other.
+fn units(c: char, strong: bool) -> u32 {
+    if let Some((regular, bold)) = exact(c) {
+        return u32::from(if strong { bold } else { regular });
     }
+    let code = u32::from(c);
+    let other = if c.width() == Some(2) { 2000 } else { 1120 };
+    let block = advances::BOUNDS.binary_search_by(|(first, last, ..)| {
+        if *last < code {
+            std::cmp::Ordering::Less
+        } else if *first > code {
+            std::cmp::Ordering::Greater
+        } else {
+            std::cmp::Ordering::Equal
+        }
+    });
+    let bound = block.map_or(0, |at| {
+        let (_, _, regular, bold) = advances::BOUNDS[at];
+        u32::from(if strong { bold } else { regular })
+    });
+    bound.max(other)
 }

@@ -39,6 +39,8 @@ pub struct Palette {
     pub muted: &'static str,
     /// Links, by kind: transit gateway, peering, internet, service, overlay.
     pub links: [&'static str; 5],
+    /// Findings of a check: overlaps and forbidden paths.
+    pub alert: &'static str,
     /// Ground and ink of create, update, replace, delete.
     pub changes: [(&'static str, &'static str); 4],
 }
@@ -55,6 +57,7 @@ pub const LIGHT: Palette = Palette {
     ink: "#1b222b",
     muted: "#505b67",
     links: ["#4b5a6b", "#6a4fb3", "#1f6f8b", "#8a6100", "#a83a6e"],
+    alert: "#b80022",
     changes: [("#def3ea", "#00634a"), ("#e1edf9", "#0a4f91"), ("#f5e6f8", "#7a3489"), ("#fde8dc", "#9c3600")],
 };
 
@@ -70,6 +73,7 @@ pub const DARK: Palette = Palette {
     ink: "#e8eef4",
     muted: "#a9b6c3",
     links: ["#9fb0c2", "#b9a3f5", "#74c7e3", "#e0b454", "#f29ac0"],
+    alert: "#ff9aa2",
     changes: [("#0f382d", "#4fe0b4"), ("#123353", "#8cc4ff"), ("#3e2247", "#e9adf5"), ("#48250f", "#ffae80")],
 };
 

@@ -31,13 +31,39 @@ picture.addEventListener('wheel', (event) => {
   zoom(Math.exp(clamp(event.deltaY, -60, 60) / 200), place(event));
 }, { passive: false });
 
+// On a narrow screen, the whole picture would be too small to read: it starts at its own size, at the top left.
+if (picture.clientWidth < 600 && whole.w > picture.clientWidth) {
+  view = { x: 0, y: 0, w: picture.clientWidth, h: picture.clientHeight };
+  show();
+}
+
+// Two fingers zoom around the point between them.
+const fingers = new Map();
+const spread = () => {
+  const [a, b] = [...fingers.values()];
+  return { wide: Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY), clientX: (a.clientX + b.clientX) / 2, clientY: (a.clientY + b.clientY) / 2 };
+};
+const pinch = (event) => {
+  const before = spread();
+  fingers.set(event.pointerId, event);
+  const now = spread();
+  if (before.wide > 0 && now.wide > 0) zoom(before.wide / now.wide, place(now));
+};
+
 let drag = null;
 let moved = false;
 picture.addEventListener('pointerdown', (event) => {
+  fingers.set(event.pointerId, event);
   drag = place(event);
   moved = false;
 });
 window.addEventListener('pointermove', (event) => {
+  if (fingers.size === 2 && fingers.has(event.pointerId)) {
+    moved = true;
+    pinch(event);
+    drag = null;
+    return;
+  }
   if (!drag) return;
   const now = place(event);
   if (Math.hypot(now.x - drag.x, now.y - drag.y) * picture.clientWidth / view.w > 4) moved = true;
@@ -47,10 +73,13 @@ window.addEventListener('pointermove', (event) => {
   view.y -= now.y - drag.y;
   show();
 });
-window.addEventListener('pointerup', () => {
+const release = (event) => {
+  fingers.delete(event.pointerId);
   drag = null;
   picture.classList.remove('drag');
-});
+};
+window.addEventListener('pointerup', release);
+window.addEventListener('pointercancel', release);
 
 // Folding hides what is in a network and leaves its head, at which its links begin.
 const networks = [...picture.querySelectorAll('.is-network')];
@@ -66,7 +95,7 @@ const fold = (network, folded) => {
   const box = network.querySelector(':scope > .box');
   network.classList.toggle('folded', folded);
   network.setAttribute('aria-expanded', String(!folded));
-  box.setAttribute('height', folded ? 54 : network.dataset.tall);
+  box.setAttribute('height', folded ? 54 + 16 * network.querySelectorAll(':scope > text.alert').length : network.dataset.tall);
 };
 picture.addEventListener('click', (event) => {
   const network = event.target.closest('.is-network');
@@ -80,6 +109,7 @@ const foldAll = () => {
 
 // Pointing at a box shows its links.
 const links = [...picture.querySelectorAll('.link')];
+const marked = [...picture.querySelectorAll('.item[data-key]')];
 const follow = (item) => {
   const keys = new Set();
   for (let at = item; at && at !== picture; at = at.parentElement) if (at.dataset && at.dataset.key) keys.add(at.dataset.key);
@@ -90,6 +120,9 @@ const follow = (item) => {
     any ||= hot;
   }
   picture.classList.toggle('following', any);
+  // A finding shows the objects that it is about.
+  const refs = item && item.dataset.refs ? item.dataset.refs.split('\n') : [];
+  for (const other of marked) other.classList.toggle('about', refs.includes(other.dataset.key));
 };
 picture.addEventListener('pointerover', (event) => follow(event.target.closest('.item')));
 picture.addEventListener('focusin', (event) => follow(event.target.closest('.item')));

@@ -5,8 +5,9 @@ mod common;
 use proptest::prelude::*;
 use serde_json::json;
 use warren_diagram::theme::{DARK, LIGHT, Palette};
-use warren_diagram::{Block, BoxKind, Detail, Options, Rect, Scene, scene, space_scene};
+use warren_diagram::{Block, BoxKind, Detail, Line, LinkKind, Options, Rect, Scene, scene, space_scene};
 use warren_model::topology::Plan;
+use warren_model::verdict::{Overlap, Path, Side, Verdict};
 
 fn picture(plan: &Plan) -> Scene {
     scene(plan, &Options { diff: true, ..Options::default() })
@@ -99,6 +100,15 @@ fn apart(blocks: &[Block], parent: &Rect) {
                     assert!(!area.overlaps(bar), "{label:?} lies on a bar");
                 }
             }
+        }
+        if let Some(badge) = block.badge() {
+            let texts = block.labels.iter().map(|label| label.rect());
+            let boxes = block.inner.iter().map(|inner| inner.rect);
+            assert!(
+                texts.chain(boxes).all(|it| !it.overlaps(&badge)),
+                "something lies on the sign of {:?}",
+                block.key
+            );
         }
         for (bar, _) in &block.bars {
             assert!(block.rect.contains(bar), "a bar leaves {:?}", block.key);
@@ -244,6 +254,173 @@ fn overlays_of_every_size() {
     }
 }
 
+/// Overlaps have a line between both places and a text at each, also in one network; the list names all of them.
+#[test]
+fn overlaps_are_marked_at_both_places() {
+    let vpc = |name: &str, range: &str| {
+        let values = json!({"id": format!("vpc-{name}"), "cidr_block": range, "tags": {"Name": "child"}});
+        let mut change = common::change("aws_vpc.this", "create", values);
+        change["address"] = format!("module.{name}.aws_vpc.this").into();
+        change
+    };
+    let subnet = |name: &str, range: &str| {
+        common::change(
+            &format!("aws_subnet.{name}"),
+            "create",
+            json!({"id": name, "vpc_id": "vpc-a", "cidr_block": range, "tags": {"Name": name}}),
+        )
+    };
+    let all = vec![
+        vpc("a", "10.0.0.0/16"),
+        vpc("b", "10.0.128.0/17"),
+        subnet("one", "10.0.0.0/23"),
+        subnet("two", "10.0.1.0/24"),
+    ];
+    let plan = common::read("plan.json", &common::plan(all));
+    let overlap = |left: (&str, &str), right: (&str, &str)| Overlap {
+        sides: [left, right]
+            .map(|(name, net)| Side { name: name.into(), net: net.parse().expect("a range") }),
+        warning: false,
+        rule: "overlap",
+    };
+    let verdict = Verdict {
+        overlaps: vec![
+            overlap(("module.a.aws_vpc.this", "10.0.0.0/16"), ("module.b.aws_vpc.this", "10.0.128.0/17")),
+            overlap(("aws_subnet.one", "10.0.0.0/23"), ("aws_subnet.two", "10.0.1.0/24")),
+        ],
+        paths: vec![Path {
+            name: "apart".into(),
+            message: "a reaches b".into(),
+            warning: false,
+            hops: vec![
+                ("aws_subnet.one".into(), "subnet one".into()),
+                ("module.b.aws_vpc.this".into(), String::new()),
+            ],
+        }],
+    };
+    for detail in [Detail::Full, Detail::Compact, Detail::Grouped] {
+        let options = Options { diff: true, detail, verdict: verdict.clone(), ..Options::default() };
+        let scene = scene(&plan, &options);
+        sound(&scene);
+        let texts = texts(&scene);
+        for text in
+            ["10.0.0.0/16 of child (module.a) overlaps 10.0.128.0/17 of child (module.b)", "a reaches b"]
+        {
+            // A long sentence has several lines.
+            assert!(texts.join(" ").contains(text), "{text:?} is not in {texts:?}");
+        }
+        if detail == Detail::Grouped {
+            continue;
+        }
+        for text in ["overlaps 10.0.128.0/17 of child (", "overlaps 10.0.0.0/16 of child ("] {
+            assert!(texts.iter().any(|it| it.starts_with(text)), "{text:?} is not in {texts:?}");
+        }
+        for kind in [LinkKind::Clash, LinkKind::Forbidden] {
+            let ends = |line: &&Line| line.kind == kind && line.ends.is_some();
+            assert!(scene.lines.iter().filter(ends).count() >= 1, "{kind:?}");
+        }
+        let mut brackets = 0;
+        scene.blocks.iter().for_each(|block| block.walk(&mut |block| brackets += block.clashes.len()));
+        assert_eq!(brackets, usize::from(detail == Detail::Full));
+    }
+    let options = Options { verdict, ..Options::default() };
+    let mermaid = warren_diagram::mermaid(&plan, &options);
+    assert!(mermaid.contains("x==x|\"10.0.0.0/16 overlaps 10.0.128.0/17\"|"), "{mermaid}");
+    assert!(mermaid.contains("==>|\"forbidden#58; apart\"|"), "{mermaid}");
+    let dot = warren_diagram::dot(&plan, &options);
+    assert!(dot.contains("10.0.0.0/16 overlaps 10.0.128.0/17") && dot.contains("forbidden: apart"), "{dot}");
+    let markdown = warren_diagram::markdown(&plan, &options).expect("a summary");
+    assert!(markdown.contains("**Overlaps**") && markdown.contains("**Forbidden paths**"), "{markdown}");
+}
+
+/// A link has the colour of its kind, and the sign of its change. Peerings and secondary ranges have names.
+#[test]
+fn links_keep_their_colour_and_names() {
+    let all = vec![
+        common::change(
+            "google_compute_network.a",
+            "no-op",
+            json!({"id": "projects/p/global/networks/a", "name": "a"}),
+        ),
+        common::change(
+            "google_compute_network.b",
+            "no-op",
+            json!({"id": "projects/p/global/networks/b", "name": "b"}),
+        ),
+        common::change(
+            "google_compute_network_peering.p",
+            "create",
+            json!({"id": "p", "name": "to-b", "network": "projects/p/global/networks/a", "peer_network": "projects/p/global/networks/b"}),
+        ),
+        common::change(
+            "google_compute_subnetwork.s",
+            "no-op",
+            json!({"id": "s", "name": "nodes", "network": "projects/p/global/networks/a", "ip_cidr_range": "10.0.0.0/20",
+                "secondary_ip_range": [{"range_name": "pods", "ip_cidr_range": "10.4.0.0/14"}]}),
+        ),
+    ];
+    let plan = common::read("plan.json", &common::plan(all));
+    let options = Options { diff: true, theme: warren_diagram::Theme::Light, ..Options::default() };
+    sound(&scene(&plan, &options));
+    let svg = warren_diagram::svg(&plan, &options);
+    assert!(!svg.contains(".line.create{stroke"), "{svg}");
+    for text in [
+        "line peering changed create",
+        "dot solid peering",
+        ">+ peering to-b – b<",
+        ">pods<",
+        ">10.4.0.0/14<",
+    ] {
+        assert!(svg.contains(text), "{text:?} is not in {svg}");
+    }
+    let mermaid = warren_diagram::mermaid(&plan, &options);
+    assert!(mermaid.contains("nodes 10.0.0.0/20, pods 10.4.0.0/14"), "{mermaid}");
+}
+
+fn texts(scene: &Scene) -> Vec<String> {
+    let mut texts = Vec::new();
+    for block in &scene.blocks {
+        block.walk(&mut |block| texts.extend(block.labels.iter().map(|label| label.text.clone())));
+    }
+    texts
+}
+
+/// Names are shortened beside long ranges, and can still be read as a tooltip. Ranges are never shortened.
+#[test]
+fn ranges_are_whole() {
+    let name = "a-name-that-says-team-stage-region-purpose-and-owner-of-the-network";
+    let long = "2001:db8:1111:2222:3333:4444:5555:6600/120";
+    let mut all = Vec::new();
+    for (at, action) in ["no-op", "create", "update", "replace", "delete"].into_iter().enumerate() {
+        all.push(common::change(
+            &format!("aws_vpc.n[{at}]"),
+            action,
+            json!({"id": format!("vpc-{at}"), "cidr_block": format!("10.20{at}.128.0/17"),
+                "ipv6_cidr_block": "2001:db8:1111:2200::/56", "tags": {"Name": name}}),
+        ));
+        all.push(common::change(
+            &format!("aws_subnet.n[{at}]"),
+            action,
+            json!({"id": format!("s-{at}"), "vpc_id": format!("vpc-{at}"), "availability_zone": "ap-southeast-2a",
+                "ipv6_cidr_block": long, "tags": {"Name": name}}),
+        ));
+    }
+    let plan = common::read("plan.json", &common::plan(all));
+    for detail in [Detail::Full, Detail::Compact] {
+        let scene = scene(&plan, &Options { diff: true, detail, ..Options::default() });
+        sound(&scene);
+        let texts = texts(&scene);
+        let shown = |range: &str| texts.iter().filter(|text| text.contains(range)).count();
+        for at in 0..5 {
+            assert_eq!(shown(&format!("10.20{at}.128.0/17")), 1, "{texts:?}");
+        }
+        assert_eq!(shown(long), if detail == Detail::Full { 5 } else { 0 }, "{texts:?}");
+    }
+    let svg = warren_diagram::svg(&plan, &Options { diff: true, ..Options::default() });
+    assert!(svg.contains(&format!("<title>{name} (aws_vpc.n[0])</title>a-name-")), "{svg}");
+    assert!(!svg.contains("textLength"), "the layout does not rely on an explicit width of measured texts");
+}
+
 /// A cluster has a box like a pod, and the overlay counts its pods.
 #[test]
 fn a_cluster_is_drawn_with_its_pods() {
@@ -292,6 +469,7 @@ fn every_text_and_line_can_be_seen() {
         grounds.extend(palette.changes.iter().map(|(ground, _)| *ground));
         let mut texts = vec![palette.ink, palette.muted];
         texts.extend(palette.changes.iter().map(|(_, colour)| *colour));
+        texts.push(palette.alert);
         for ground in grounds {
             for text in &texts {
                 let found = contrast(text, ground);

@@ -6,9 +6,11 @@
 pub mod policy;
 pub mod reach;
 pub mod topology;
+pub mod verdict;
 
 use ipnet::IpNet;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use warren_cidr::{CidrError, Cloud};
 
@@ -115,6 +117,12 @@ pub struct Network {
     pub complete: bool,
     /// Whether a data source read it: it is managed elsewhere, so its owner is not that of the file.
     pub external: bool,
+    /// Whether the cloud chose its ranges, so that they cannot be changed: AWS gives every default VPC 172.31.0.0/16.
+    pub fixed: bool,
+    /// Whether it exists already and this run does not replace it.
+    pub live: bool,
+    /// Its tags, if the cloud has tags of networks and they are known.
+    pub tags: BTreeMap<String, String>,
 }
 
 /// A range inside a network.
@@ -134,6 +142,8 @@ pub struct Subnet {
     pub nested: bool,
     /// Whether it exists already and this run does not replace it.
     pub live: bool,
+    /// Whether the cloud chose its range, so that it cannot be changed: default subnets of AWS, auto mode of Google Cloud.
+    pub fixed: bool,
     /// Its ranges.
     pub blocks: Vec<Block>,
 }
@@ -199,6 +209,17 @@ pub struct Peering {
     pub right: NetworkRef,
 }
 
+/// Something that connects networks, such as an attachment to a transit gateway. Peerings are [`Peering`]s.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Link {
+    /// Resource address, or a description.
+    pub name: String,
+    /// Identities of what it connects: networks, as in [`Network::id`], and hubs of several networks.
+    pub ends: Vec<String>,
+    /// Whether it connects something that is known only after apply.
+    pub open: bool,
+}
+
 /// A static route to a site behind a VPN.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SiteRoute {
@@ -234,6 +255,8 @@ pub struct Model {
     pub excluded: Vec<Excluded>,
     /// Peerings.
     pub peerings: Vec<Peering>,
+    /// What else connects networks.
+    pub links: Vec<Link>,
     /// Static routes to sites behind VPNs.
     pub site_routes: Vec<SiteRoute>,
     /// Invalid ranges.
@@ -256,6 +279,7 @@ impl Model {
         self.reservations.extend(other.reservations);
         self.excluded.extend(other.excluded);
         self.peerings.extend(other.peerings);
+        self.links.extend(other.links);
         self.site_routes.extend(other.site_routes);
         self.defects.extend(other.defects);
         self.partial.extend(other.partial);

@@ -4,6 +4,7 @@
 //! sensitive. It counts values known only after apply, and does not guess them.
 
 mod address_plan;
+mod capacity;
 mod claims;
 mod configuration;
 mod decode;
@@ -16,6 +17,7 @@ use warren_model::topology::Plan;
 use warren_model::{Model, Position};
 
 pub use address_plan::AddressPlan;
+pub use capacity::read_capacity;
 pub use claims::read_claims;
 pub use configuration::{Call, Configuration, Definition, read_configuration};
 pub use decode::{decode, is_saved_plan};

@@ -24,6 +24,7 @@ guides! {
     guide_install: "install.md",
     guide_first_fabric: "first-fabric.md",
     guide_address_planning: "address-planning.md",
+    guide_choosing: "choosing.md",
     guide_credentials: "credentials.md",
     guide_permissions: "permissions.md",
     guide_checking_plans_in_ci: "checking-plans-in-ci.md",

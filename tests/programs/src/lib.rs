@@ -8,17 +8,21 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 /// Programs that Debian has, and their packages.
 const DEBIAN: &[(&str, &str)] = &[
+    ("chromium", "chromium"),
     ("curl", "curl"),
     ("dnsmasq", "dnsmasq-base"),
+    ("dot", "graphviz"),
     ("etcd", "etcd-server"),
     ("etcdctl", "etcd-client"),
     ("ethtool", "ethtool"),
+    ("firefox-esr", "firefox-esr"),
     ("gh", "gh"),
     ("ip", "iproute2"),
     ("iperf3", "iperf3"),
     ("nft", "nftables"),
     ("ping", "iputils-ping"),
     ("podman", "podman"),
+    ("rsvg-convert", "librsvg2-bin"),
     ("skopeo", "skopeo"),
     ("systemd-analyze", "systemd"),
     ("wg", "wireguard-tools"),
@@ -61,7 +65,7 @@ pub fn program(name: &str) -> Result<PathBuf> {
         return Ok(found);
     }
     if let Some((_, package)) = UNPACKED.iter().find(|(known, _)| *known == name) {
-        return unpacked(name, package);
+        return unpacked(package, &format!("usr/bin/{name}"));
     }
     let Some((_, package)) = DEBIAN.iter().find(|(known, _)| *known == name) else {
         bail!("`{name}` is not on PATH");
@@ -76,15 +80,18 @@ pub fn program(name: &str) -> Result<PathBuf> {
     on_path(name).with_context(|| format!("package {package} brought no `{name}`"))
 }
 
-/// A program of a Debian package, which is unpacked once into the cache folder.
-fn unpacked(name: &str, package: &str) -> Result<PathBuf> {
+/// A file or folder of a Debian package, which is unpacked once into the cache folder.
+///
+/// # Errors
+/// The package cannot be downloaded or unpacked, or has no such path; the error says how to install it.
+pub fn unpacked(package: &str, path: &str) -> Result<PathBuf> {
     let root = cache_folder().join("peers").join(package);
-    let binary = root.join("usr/bin").join(name);
+    let found = root.join(path);
     let _lock = lock(package)?;
-    if binary.is_file() {
-        return Ok(binary);
+    if found.exists() {
+        return Ok(found);
     }
-    let hint = format!("`{name}` is not on PATH\nHint: apt-get install {package}");
+    let hint = format!("/{path} is missing\nHint: apt-get install {package}");
     ensure!(on_path("apt-get").is_some() && on_path("dpkg").is_some(), "{hint}");
     let folder = tempfile::tempdir_in(cache_folder())?;
     if apt_in(folder.path(), &["download", package]).is_err() {
@@ -95,8 +102,8 @@ fn unpacked(name: &str, package: &str) -> Result<PathBuf> {
     let archive = fs::read_dir(folder.path())?.next().with_context(|| hint.clone())??.path();
     let output = Command::new("dpkg").arg("-x").args([&archive, &root]).output()?;
     ensure!(output.status.success(), "dpkg: {}", String::from_utf8_lossy(&output.stderr).trim());
-    ensure!(binary.is_file(), "package {package} brought no `{name}`");
-    Ok(binary)
+    ensure!(found.exists(), "package {package} brought no /{path}");
+    Ok(found)
 }
 
 fn apt(arguments: &[&str]) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::build;
 
 /// Crates that take time, randomness and bytes as arguments.
 const PURE: &[&str] = &[
+    "warren-capacity",
     "warren-cidr",
     "warren-model",
     "warren-planfile",

@@ -1,5 +1,7 @@
 //! What others see of the command: its reports for programs, its messages, and what shells know about it.
 
+mod fabrics;
+mod hints;
 mod memory;
 mod messages;
 mod outline;

@@ -65,6 +65,17 @@ fn reports_have_their_schema() {
 }
 
 #[test]
+fn capacity_plans_have_their_schema() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/capacity/capacity.yaml");
+    holds("capacity.v1.json", &warren(&["capacity", example, "--format", "json"]).1);
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/capacity");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let file = file.unwrap().path().display().to_string();
+        holds("capacity.v1.json", &warren(&["capacity", &file, "--format", "json"]).1);
+    }
+}
+
+#[test]
 fn address_plans_have_their_schema() {
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/address-plan/network.yaml");
     holds("plan.v1.json", &warren(&["plan", examples, "--format", "json"]).1);

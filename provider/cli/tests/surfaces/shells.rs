@@ -33,7 +33,8 @@ fn every_command_has_a_page() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let expected = ["check", "completions", "diagram", "man", "plan"].map(|name| format!("warren-{name}.1"));
+    let expected =
+        ["capacity", "check", "completions", "diagram", "man", "plan"].map(|name| format!("warren-{name}.1"));
     assert_eq!(names, [&expected[..], &["warren.1".to_owned()]].concat());
     let page = std::fs::read_to_string(pages.join("warren-check.1")).unwrap();
     assert!(page.starts_with(".ie") && page.contains(".TH"));

@@ -42,7 +42,7 @@ fn findings_are_at_the_lines_of_the_configuration() {
     write(&root, "app/main.tf", ROOT);
     write(&root, "net/vpc.tf", NET);
     let source = root.join("app").display().to_string();
-    let (code, out, err) = warren(&["check", &plan, "--source", &source]);
+    let (code, out, err) = warren(&["check", &plan, "--strict", "--source", &source]);
     assert_eq!((code, err.as_str()), (FINDINGS, ""));
     assert!(out.contains("root/net/vpc.tf:3:3: module.net[\"a.b\"].aws_vpc.main[0].cidr_block"), "{out}");
     assert!(out.contains("root/app/main.tf:4:3: aws_vpc.main.cidr_block"), "{out}");
@@ -74,7 +74,7 @@ fn a_configuration_that_does_not_fit_is_told() {
     write(&other, "broken.tf", "resource {{{\n");
     write(&other, "latin.tf", "");
     std::fs::write(other.join("latin.tf"), b"# \xe9\n").unwrap();
-    let (code, out, _) = warren(&["check", &plan, "--source", other.to_str().unwrap()]);
+    let (code, out, _) = warren(&["check", &plan, "--strict", "--source", other.to_str().unwrap()]);
     assert_eq!(code, FINDINGS);
     assert!(out.contains("defines none of the resources"), "{out}");
     assert!(out.contains("broken.tf:1:"), "{out}");
@@ -98,7 +98,8 @@ fn modules_that_call_themselves_end() {
     let plan = plan(folder.path());
     let text = "module \"a\" {\n  source = \"./\"\n}\nmodule \"b\" {\n  source = \"./\"\n}\nresource \"aws_vpc\" \"main\" {}\n";
     write(&folder.path().join("loop"), "main.tf", text);
-    let (code, out, _) = warren(&["check", &plan, "--source", folder.path().join("loop").to_str().unwrap()]);
+    let (code, out, _) =
+        warren(&["check", &plan, "--strict", "--source", folder.path().join("loop").to_str().unwrap()]);
     assert_eq!(code, FINDINGS);
     assert!(out.contains("loop/main.tf:7:1: aws_vpc.main"), "{out}");
 }

@@ -164,10 +164,20 @@ pub struct Subnet {
     pub ranges: Vec<IpNet>,
     /// Ranges before the apply, if different.
     pub was: Vec<IpNet>,
+    /// Names of ranges that have one: secondary ranges in Google Cloud.
+    pub named: Vec<(IpNet, String)>,
     /// Zone or region.
     pub zone: Option<String>,
     /// Whether hosts in it get public addresses.
     pub public: bool,
+}
+
+impl Subnet {
+    /// Its ranges without a name.
+    pub fn unnamed(&self) -> Vec<IpNet> {
+        let named = |range: &IpNet| self.named.iter().any(|(it, _)| it == range);
+        self.ranges.iter().filter(|range| !named(range)).copied().collect()
+    }
 }
 
 /// The target of a route.

@@ -123,8 +123,10 @@ fn build(draft: &Draft) -> Topology {
             let key = format!("{name}s{part}");
             let ranges = vec![net(INSIDE + (at * 16 + part * 8) as u32, 29)];
             let (network, was, zone, public) = (network.clone(), vec![], None, false);
-            all.subnets
-                .insert(key.clone(), Subnet { head: google(&key), network, ranges, was, zone, public });
+            all.subnets.insert(
+                key.clone(),
+                Subnet { head: google(&key), network, ranges, was, named: vec![], zone, public },
+            );
         }
         let gateway = |key: &str, kind, serves| {
             let (network, subnet) = (network.clone(), None);

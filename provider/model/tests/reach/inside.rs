@@ -70,7 +70,15 @@ fn build(
         for part in (0..3_u32).filter(|part| *part == 0 || present[at * 3 + *part as usize]) {
             let key = format!("{name}s{part}");
             let (network, ranges) = (Some(name.clone()), vec![net(base + part * 8, 29)]);
-            let subnet = Subnet { head: head(&key), network, ranges, was: vec![], zone: None, public: false };
+            let subnet = Subnet {
+                head: head(&key),
+                network,
+                ranges,
+                was: vec![],
+                named: Vec::new(),
+                zone: None,
+                public: false,
+            };
             all.subnets.insert(key, subnet);
         }
         let nat = format!("nat{at}");

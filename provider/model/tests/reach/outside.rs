@@ -233,7 +233,15 @@ pub(crate) fn build(draft: &Draft) -> Topology {
             let (network, public) = (network.clone(), draft.public[index]);
             all.subnets.insert(
                 key.clone(),
-                Subnet { head: aws(&key), network, ranges, was: vec![], zone: None, public },
+                Subnet {
+                    head: aws(&key),
+                    network,
+                    ranges,
+                    was: vec![],
+                    named: Vec::new(),
+                    zone: None,
+                    public,
+                },
             );
         }
         let nat = if draft.private_nat { GatewayKind::PrivateNat } else { GatewayKind::Nat };

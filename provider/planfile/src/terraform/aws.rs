@@ -2,7 +2,7 @@
 
 use super::resource::Resource;
 use super::role::Role;
-use super::{Context, Reader};
+use super::{Context, Reader, links};
 use warren_cidr::Cloud;
 use warren_model::{Network, NetworkRef, Peering, Subnet};
 
@@ -32,6 +32,7 @@ fn vpc(context: &mut Context<'_>, resource: &Resource<'_>) {
         network.blocks.extend(blocks);
         network.complete &= complete;
     }
+    links::warren(context, resource);
 }
 
 fn association_v4(context: &mut Context<'_>, resource: &Resource<'_>) {
@@ -66,7 +67,11 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>, id: String, attri
     let (name, owner) = (resource.address.clone(), context.owner.to_owned());
     let cloud = Some(Cloud::Aws);
     let external = resource.external;
-    context.model.networks.push(Network { id, name, owner, cloud, blocks, complete, external });
+    // Only the data source says so by an attribute.
+    let fixed = resource.kind == "aws_default_vpc" || resource.values.is_true("default");
+    let (live, tags) = (resource.live, links::tags(resource));
+    let network = Network { id, name, owner, cloud, blocks, complete, external, fixed, live, tags };
+    context.model.networks.push(network);
 }
 
 fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
@@ -86,6 +91,7 @@ fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
         network,
         nested: true,
         live: resource.live,
+        fixed: resource.kind == "aws_default_subnet",
         blocks,
     };
     context.model.subnets.push(subnet);

@@ -2,7 +2,7 @@
 
 use super::resource::{Attribute, Resource};
 use super::role::{Role, is};
-use super::{Context, Reader};
+use super::{Context, Reader, links};
 use warren_model::{Attachment, How, Network, NetworkRef, Peering, Subnet};
 
 pub(super) const READERS: &[(Role, Reader)] =
@@ -28,6 +28,9 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
         blocks,
         complete,
         external,
+        fixed: false,
+        live: resource.live,
+        tags: links::tags(resource),
     });
     for (index, values) in resource.values.children("subnet") {
         let label = values.text("name").unwrap_or(&index).to_owned();
@@ -46,6 +49,7 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
             network: NetworkRef::Id(id.clone()),
             nested: true,
             live: resource.live,
+            fixed: false,
             blocks,
         });
     }
@@ -73,6 +77,7 @@ fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
         network,
         nested: true,
         live: resource.live,
+        fixed: false,
         blocks,
     });
 }

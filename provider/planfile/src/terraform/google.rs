@@ -2,8 +2,8 @@
 
 use super::resource::{Attribute, Resource};
 use super::role::{Role, is};
-use super::{Context, Reader, google_services};
-use std::collections::BTreeSet;
+use super::{Context, Reader, google_services, links};
+use std::collections::{BTreeMap, BTreeSet};
 use warren_cidr::{Cloud, IpNet};
 use warren_model::{Block, Network, NetworkRef, Peering, Subnet};
 
@@ -25,8 +25,13 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
         blocks: Vec::new(),
         complete: false,
         external: resource.external,
+        // The ranges of auto mode are those of its subnetworks.
+        fixed: false,
+        live: resource.live,
+        tags: BTreeMap::new(),
     };
     context.model.networks.push(network);
+    links::warren(context, resource);
     google_services::auto_mode(context, resource);
 }
 
@@ -91,8 +96,17 @@ fn global_address(context: &mut Context<'_>, resource: &Resource<'_>) {
         let name = resource.address.clone();
         let (owner, live) = (context.owner.to_owned(), resource.live);
         // The limits of subnets do not hold for it.
-        let subnet =
-            Subnet { id, name, owner, cloud: None, network, nested: false, live, blocks: vec![block] };
+        let subnet = Subnet {
+            id,
+            name,
+            owner,
+            cloud: None,
+            network,
+            nested: false,
+            live,
+            fixed: false,
+            blocks: vec![block],
+        };
         context.model.subnets.push(subnet);
     }
 }
@@ -131,6 +145,7 @@ fn cluster(context: &mut Context<'_>, resource: &Resource<'_>) {
             network: network.clone(),
             nested: false,
             live,
+            fixed: false,
             blocks: vec![block],
         };
         context.model.subnets.push(subnet);
@@ -170,7 +185,8 @@ fn push(
     block: Block,
 ) {
     let (owner, cloud, live) = (context.owner.to_owned(), Some(Cloud::Gcp), resource.live);
-    let subnet = Subnet { id, name, owner, cloud, network, nested: false, live, blocks: vec![block] };
+    let subnet =
+        Subnet { id, name, owner, cloud, network, nested: false, live, fixed: false, blocks: vec![block] };
     context.model.subnets.push(subnet);
 }
 
@@ -195,6 +211,7 @@ fn private_service_connect(context: &mut Context<'_>, resource: &Resource<'_>) {
         network,
         nested: false,
         live,
+        fixed: false,
         blocks: vec![block],
     });
 }

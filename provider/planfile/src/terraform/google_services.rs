@@ -14,6 +14,9 @@ pub(super) const READERS: &[(Role, Reader)] = &[
     ("gcp.database", database),
 ];
 
+/// What the block of an auto mode network is called.
+const AUTO: &str = "auto mode";
+
 /// The block in which an auto mode network creates one subnet in each region ("VPC networks", "Auto mode IPv4 ranges").
 const AUTO_MODE: &str = "10.128.0.0/9";
 
@@ -25,7 +28,7 @@ pub(super) fn auto_mode(context: &mut Context<'_>, resource: &Resource<'_>) {
     let site = context.site(resource, "auto_create_subnetworks", Some(node.at));
     let Ok(Some(block)) = context.parse(AUTO_MODE, site) else { return };
     let network = NetworkRef::Id(context.id(resource));
-    let subnet = service(context, resource, "auto mode", network, block);
+    let subnet = service(context, resource, AUTO, network, block);
     context.auto_mode.push(subnet);
 }
 
@@ -94,6 +97,7 @@ fn service(
         network,
         nested: false,
         live: resource.live,
+        fixed: what == AUTO,
         blocks: vec![block],
     }
 }

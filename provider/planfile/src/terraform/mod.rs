@@ -6,6 +6,7 @@ mod aws_services;
 mod azure;
 mod google;
 mod google_services;
+mod links;
 mod local;
 mod locate;
 mod outline;
@@ -40,6 +41,7 @@ const CLOUDS: &[&[(Role, Reader)]] = &[
     azure::READERS,
     local::READERS,
     runpod::READERS,
+    links::READERS,
 ];
 
 /// What subnets and peerings refer to.
@@ -125,6 +127,7 @@ pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Input {
         file: source.name,
         owner: &owner,
         resources: &resources,
+        fabric: references.provider_constant("warren", "fabric"),
         locator: Locator::new(tree, &references, resources.iter()),
         ids: BTreeMap::new(),
         services: Vec::new(),
@@ -157,6 +160,8 @@ pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Input {
 struct Context<'a> {
     file: &'a str,
     owner: &'a str,
+    /// The fabric that the provider block of Warren names.
+    fabric: Option<&'a str>,
     resources: &'a [Resource<'a>],
     locator: Locator<'a>,
     /// Identities of networks by resource address.
@@ -329,7 +334,7 @@ impl Context<'_> {
 }
 
 /// `https://www.googleapis.com/compute/v1/projects/p/global/networks/n` and `projects/p/global/networks/n` are the same network.
-fn canonical(text: &str) -> String {
+pub(super) fn canonical(text: &str) -> String {
     match text.find("/projects/") {
         Some(at) if text.starts_with("https://") => text[at + 1..].to_owned(),
         _ => text.to_owned(),

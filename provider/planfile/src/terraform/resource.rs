@@ -76,6 +76,11 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Whether it is known to be true.
+    pub(super) fn is_true(&self, key: &str) -> bool {
+        matches!(self.attribute(key), Attribute::Known(node) if node.is_true())
+    }
+
     /// The items of a list of blocks, or the values of a map, each with its key in brackets.
     pub(super) fn children(&self, key: &str) -> Vec<(String, Values<'a>)> {
         let Attribute::Known(node) = self.attribute(key) else { return Vec::new() };

@@ -43,7 +43,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// Roles that only other resources refer to, or that change nothing in the network.
-    const REFERENCED: [Role; 3] = ["aws.network_interface", "aws.vpn_connection", "aws.zone_authorization"];
+    const REFERENCED: [Role; 2] = ["aws.network_interface", "aws.zone_authorization"];
 
     #[test]
     fn every_role_of_a_cloud_has_a_reader_and_every_type_one_role() {

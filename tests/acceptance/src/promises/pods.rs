@@ -163,7 +163,7 @@ impl Pods {
         let file = applied.terraform().folder().join("gateway.toml");
         std::fs::write(&file, config)?;
         let mut command = Command::new(build_folder()?.join("warren-tunnel"));
-        command.args(["token", "create", "--group", group, "--config"]).arg(file);
+        command.args(["token", "create", "--group", group, "--uses", "1000", "--config"]).arg(file);
         command.env("WARREN_SIGNING_KEY", key.context("no signing key in a secret store")?.trim());
         let output = command.output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -92,6 +92,7 @@ fn subnet(view: &mut View<'_>, item: &Item<'_>) {
         network: view.link(item, "vpc_id", VPCS).key(),
         ranges,
         was: Vec::new(),
+        named: Vec::new(),
         zone: values.text("availability_zone").map(str::to_owned),
         public: flag(values, "map_public_ip_on_launch") == Some(true),
     };

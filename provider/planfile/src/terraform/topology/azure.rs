@@ -61,7 +61,7 @@ fn add(
     ranges: Vec<warren_cidr::IpNet>,
 ) {
     let zone = Some("all zones".to_owned());
-    let subnet = Subnet { head, network, ranges, was: Vec::new(), zone, public: false };
+    let subnet = Subnet { head, network, ranges, was: Vec::new(), named: Vec::new(), zone, public: false };
     view.topology.subnets.insert(subnet.head.key.clone(), subnet);
 }
 

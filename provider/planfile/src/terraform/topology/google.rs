@@ -133,16 +133,24 @@ fn subnetwork(view: &mut View<'_>, item: &Item<'_>) {
         network: network.clone(),
         ranges,
         was: Vec::new(),
+        named: Vec::new(),
         zone: values.text("region").map(str::to_owned),
         // Hosts have a public address only where they ask for one.
         public: false,
     };
     for (_, block) in values.children("secondary_ip_range") {
-        subnet.ranges.extend(block.text("ip_cidr_range").and_then(range));
+        if let Some(range) = block.text("ip_cidr_range").and_then(range) {
+            subnet.named.push((range, block.text("range_name").unwrap_or("secondary range").to_owned()));
+        }
     }
     if let Attribute::Known(node) = values.attribute("secondary_ip_ranges") {
-        subnet.ranges.extend(node.entries().iter().filter_map(|entry| range(entry.value.text()?)));
+        let named = node
+            .entries()
+            .iter()
+            .filter_map(|entry| Some((range(entry.value.text()?)?, entry.key.as_str().to_owned())));
+        subnet.named.extend(named);
     }
+    subnet.ranges.extend(subnet.named.iter().map(|(range, _)| *range));
     if flag(values, "private_ip_google_access") == Some(true) {
         let mut head = subnet.head.clone();
         head.key = format!("{}#private-access", head.key);
