@@ -116,6 +116,11 @@ impl Node {
     /// # Errors
     /// One refuses its part; the error has its words.
     pub fn configure(&self, script: &Script) -> Result<()> {
+        // Found outside: the namespace cannot reach the package archive that a missing program comes from.
+        let nft = match script.nft.trim() {
+            "" => None,
+            _ => Some(warren_programs::program("nft")?),
+        };
         self.inside(|| {
             for (key, value) in &script.sysctls {
                 set(key, value)?;
@@ -123,8 +128,8 @@ impl Node {
             if !script.ip.trim().is_empty() {
                 run(Command::new("ip").args(["-batch", "-"]), &script.ip)?;
             }
-            if !script.nft.trim().is_empty() {
-                run(Command::new(warren_programs::program("nft")?).args(["-f", "-"]), &script.nft)?;
+            if let Some(nft) = nft {
+                run(Command::new(nft).args(["-f", "-"]), &script.nft)?;
             }
             Ok(())
         })
