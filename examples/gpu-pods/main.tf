@@ -54,7 +54,7 @@ ephemeral "warren_enrolment_token" "pods" {
   fabric          = "llm-training"
   group           = "gpu"
   ttl             = "7d" # pods restart within this time
-  uses            = var.pods
+  uses            = max(var.pods, 1)
   signing_key_env = "WARREN_SIGNING_KEY" # `k4.secret.…`
 
   gateways = [{

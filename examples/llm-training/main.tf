@@ -188,7 +188,7 @@ ephemeral "warren_enrolment_token" "pods" {
   fabric      = "llm-training"
   group       = "gpu"
   ttl         = "7d" # pods restart within this time
-  uses        = var.pods
+  uses        = max(var.pods, 1)
   signing_key = ephemeral.warren_aws_signing_key.tokens.secret_key
 
   gateways = [for gateway in module.gateways.gateways : {
