@@ -51,6 +51,7 @@ resource "warren_runpod_pod" "this" {
   # A pod that starts again, here or elsewhere, is the same user of the token.
   env = merge(
     { WARREN_HOST_NAME = "${var.name}-${count.index}" },
+    var.agent.planned_rate_mbit == null ? {} : { WARREN_PLANNED_RATE = tostring(var.agent.planned_rate_mbit) },
     var.environment,
     data.warren_tunnel_config.agent.environment,
   )

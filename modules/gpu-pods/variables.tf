@@ -48,13 +48,14 @@ variable "environment" {
 }
 
 variable "agent" {
-  description = "Settings of the agent; see the data source `warren_tunnel_config`."
+  description = "Settings of the agent; see the data source `warren_tunnel_config`. `planned_rate_mbit` is the rate in Mbit/s and per direction that is planned for each pod, such as `agent_planned_rate_mbit` of a capacity plan."
   type = object({
-    carrier  = optional(string)
-    dns      = optional(string)
-    forwards = optional(list(string))
-    reverse  = optional(list(string))
-    direct   = optional(bool)
+    carrier           = optional(string)
+    dns               = optional(string)
+    forwards          = optional(list(string))
+    reverse           = optional(list(string))
+    direct            = optional(bool)
+    planned_rate_mbit = optional(number)
   })
   default = {}
 }

@@ -4,6 +4,7 @@ data "warren_capacity_plan" "train" {
   store   = "aws"
   place   = "rented"
   private = true
+  pods    = 8
 
   datasets = {
     tokens = { size = "2 TB", within = "12 h", times_per_month = 2, per_pod = false }
@@ -20,6 +21,7 @@ data "warren_capacity_plan" "train" {
     interval      = "30 min"
     pause         = "40 s"
     upload_within = "15 min"
+    cost_per_hour = 128
   }
 
   training = {
@@ -44,6 +46,18 @@ data "warren_capacity_plan" "train" {
   }
 
   prices = { aws_internet = 0.05 }
+
+  # The apply stops if the plan no longer fits.
+  lifecycle {
+    postcondition {
+      condition     = self.fits && self.link["gateways"].transfers["tokens"].time_seconds < 6 * 3600
+      error_message = "The gateways are too slow: ${join("; ", self.reasons)}."
+    }
+    postcondition {
+      condition     = self.link["gateways"].lost_to_checkpoints < 0.05
+      error_message = "Training waits too long for checkpoints."
+    }
+  }
 }
 
 # The 70 % alert of the agents follows the plan.

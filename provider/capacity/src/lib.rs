@@ -13,9 +13,9 @@ mod request;
 mod training;
 pub mod units;
 
-pub use input::{Fault, Value, read};
+pub use input::{Fault, Syntax, Value, read};
 pub use options::{Cost, OptionPlan, Transfer, Verdict};
 pub use plan::{CheckpointPlan, Demand, Plan, plan};
 pub use render::{human, json, markdown, svg};
-pub use request::{Checkpoint, Dataset, Link, LinkKind, Place, Request, Store, Training};
+pub use request::{LinkKind, Place, Request, Store};
 pub use training::{Mode, ModePlan, TrainingPlan};

@@ -2,9 +2,9 @@
 
 use crate::formula;
 use crate::plan::Demand;
-use crate::prices::Item;
+use crate::prices::{HOURS, Item};
 use crate::request::{Link, LinkKind, Place, Request, Store};
-use crate::units::{BitRate, Bytes, Seconds, Share, Usd};
+use crate::units::{Bytes, LinkRate, Seconds, Share, Usd};
 use serde::Serialize;
 
 /// A link option of a plan.
@@ -14,9 +14,9 @@ pub struct OptionPlan {
     pub name: String,
     /// Its kind.
     pub kind: LinkKind,
-    /// Its rate per direction.
+    /// Its rate per direction, of all gateways together.
     #[serde(rename = "rate_bits_per_second")]
-    pub rate: BitRate,
+    pub rate: LinkRate,
     /// Whether the rate is an assumption or documented default, and not given.
     pub rate_is_default: bool,
     /// Whether it fits.
@@ -34,8 +34,10 @@ pub struct OptionPlan {
     pub peak_utilisation: Share,
     /// What it costs in a month.
     pub cost: Cost,
-    /// The planned rate of each gateway in Mbit/s. Only WireGuard has gateways.
+    /// The planned rate of each gateway in Mbit/s, as its metrics count. Only WireGuard has gateways.
     pub planned_rate_mbit: Option<u64>,
+    /// The planned rate of each pod's agent in Mbit/s, as its metrics count. None if the number of pods is not known.
+    pub agent_planned_rate_mbit: Option<u64>,
 }
 
 /// Whether an option fits.
@@ -53,12 +55,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word for people.
+    /// The term in every output.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fits => "fits",
             Self::Tight => "tight",
-            Self::Slow => "too slow",
+            Self::Slow => "slow",
             Self::Unusable => "unusable",
         }
     }
@@ -90,13 +92,16 @@ impl Transfer {
 /// Cost of a month.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cost {
-    /// Traffic out of the cloud.
+    /// Traffic out of the cloud, also through a transit gateway.
     #[serde(rename = "egress_usd")]
     pub egress: Usd,
     /// Ports, connections, tunnels, and gateways.
     #[serde(rename = "fixed_usd")]
     pub fixed: Usd,
-    /// Both.
+    /// The time that training waits for checkpoints, if an hour of it has a price.
+    #[serde(rename = "waiting_usd")]
+    pub waiting: Usd,
+    /// All of them.
     #[serde(rename = "total_usd")]
     pub total: Usd,
 }
@@ -126,8 +131,19 @@ pub(crate) fn option(name: &str, link: &Link, request: &Request, demand: &Demand
     };
     if verdict != Verdict::Unusable {
         reasons.push(property(link.kind).to_owned());
+        if link.kind == LinkKind::Vpn && request.store == Store::Aws && connections(link.rate) > 1 {
+            reasons.push("above 1.25 Gbit/s, several connections share a transit gateway".to_owned());
+        }
     }
-    let planned = BitRate(demand.planned.0.div_ceil(link.gateways));
+    let is_wireguard = link.kind == LinkKind::Wireguard;
+    let planned = |among| formula::planned_mbit(demand.planned, link.rate, among);
+    let gateway = is_wireguard.then(|| planned(link.gateways)).flatten();
+    if is_wireguard && gateway.is_none() {
+        reasons.push("a gateway carries less than 1 Mbit/s, so it has no planned rate".to_owned());
+    } else if is_wireguard && link.rate.rate() < demand.planned {
+        reasons
+            .push("the planned rate of its gateways is what they carry, so that alerts can fire".to_owned());
+    }
     OptionPlan {
         name: name.to_owned(),
         kind: link.kind,
@@ -138,20 +154,21 @@ pub(crate) fn option(name: &str, link: &Link, request: &Request, demand: &Demand
         transfers,
         datasets: Seconds(datasets),
         lost_to_checkpoints: lost,
-        peak_utilisation: Share(demand.peak.0 as f64 / link.rate.0 as f64),
-        cost: cost(link, request, demand),
-        planned_rate_mbit: (link.kind == LinkKind::Wireguard).then(|| planned.mbit()),
+        peak_utilisation: demand.peak.of(link.rate),
+        cost: cost(link, request, demand, lost),
+        planned_rate_mbit: gateway,
+        agent_planned_rate_mbit: request.pods.filter(|_| is_wireguard).and_then(planned),
     }
 }
 
-fn carries(rate: BitRate, demand: &Demand, reasons: &mut Vec<String>) -> Verdict {
-    let used = Share(demand.peak.0 as f64 / rate.0 as f64);
-    if rate >= demand.planned {
+fn carries(rate: LinkRate, demand: &Demand, reasons: &mut Vec<String>) -> Verdict {
+    if rate.rate() >= demand.planned {
         reasons.push(format!("{rate} covers the planned rate of {}", demand.planned));
         Verdict::Fits
-    } else if rate >= demand.peak {
+    } else if rate.rate() >= demand.peak {
         reasons.push(format!(
-            "the peak uses {used} of {rate}, so the planned rate of {} does not fit",
+            "the peak uses {} of {rate}, so the planned rate of {} does not fit",
+            demand.peak.of(rate),
             demand.planned
         ));
         Verdict::Tight
@@ -190,36 +207,56 @@ fn property(kind: LinkKind) -> &'static str {
     }
 }
 
-fn cost(link: &Link, request: &Request, demand: &Demand) -> Cost {
+/// Connections of an AWS VPN: one carries 1.25 Gbit/s.
+fn connections(rate: LinkRate) -> u64 {
+    rate.0.get().div_ceil(1_250_000_000)
+}
+
+fn cost(link: &Link, request: &Request, demand: &Demand, lost: Option<Share>) -> Cost {
     let prices = &request.prices;
     let aws = request.store == Store::Aws;
-    let internet = if aws { Item::AwsInternet } else { Item::GcpInternet };
-    let units = |rate: u64| link.rate.0.div_ceil(rate * 1_000_000_000);
+    let internet =
+        prices.traffic(if aws { Item::AwsInternet } else { Item::GcpInternet }, demand.out_per_month);
+    let units = |gigabits: u64| link.rate.0.get().div_ceil(gigabits * 1_000_000_000);
+    // Of equal prices, the larger port: one port is simpler than ten.
     let ports = |small: Item, large: Item| {
         let small = prices.month(small, units(10));
         let large = prices.month(large, units(100));
-        if small <= large { small } else { large }
+        if small < large { small } else { large }
     };
-    let (item, fixed) = match link.kind {
+    let dedicated = |item: Item| prices.traffic(item, demand.out_per_month);
+    let (egress, fixed) = match link.kind {
         LinkKind::CloudSync => (internet, Usd(0.0)),
         LinkKind::Wireguard => {
             let gateway = if aws { Item::AwsGateway } else { Item::GcpGateway };
-            (internet, prices.month(gateway, link.gateways))
+            (internet, prices.month(gateway, link.gateways.get()))
         }
-        // AWS carries 1.25 Gbit/s on a tunnel, Google Cloud at least 1 Gbit/s, and wants two for availability.
-        LinkKind::Vpn if aws => (internet, prices.month(Item::AwsVpn, link.rate.0.div_ceil(1_250_000_000))),
+        // A virtual private gateway uses one connection at a time. A transit gateway shares traffic among several, and is
+        // attached to each of them and to the VPC.
+        LinkKind::Vpn if aws && connections(link.rate) > 1 => {
+            let count = connections(link.rate);
+            let transit = prices.traffic(Item::AwsTransit, demand.out_per_month);
+            let attachments = prices.month(Item::AwsTransitAttachment, count + 1);
+            let fixed = Usd(prices.month(Item::AwsVpn, count).0 + attachments.0);
+            (Usd(internet.0 + transit.0), fixed)
+        }
+        LinkKind::Vpn if aws => (internet, prices.month(Item::AwsVpn, 1)),
+        // A tunnel of Google Cloud carries at least 1 Gbit/s, and availability takes two.
         LinkKind::Vpn => (internet, prices.month(Item::GcpVpn, units(1).max(2))),
-        LinkKind::DirectConnect if link.rate.0 <= 1_000_000_000 => {
-            (Item::AwsDirectConnect, prices.month(Item::AwsPort1g, 1))
+        LinkKind::DirectConnect if link.rate.0.get() <= 1_000_000_000 => {
+            (dedicated(Item::AwsDirectConnect), prices.month(Item::AwsPort1g, 1))
         }
-        LinkKind::DirectConnect => (Item::AwsDirectConnect, ports(Item::AwsPort10g, Item::AwsPort100g)),
+        LinkKind::DirectConnect => {
+            (dedicated(Item::AwsDirectConnect), ports(Item::AwsPort10g, Item::AwsPort100g))
+        }
         LinkKind::Interconnect => {
             let circuits = ports(Item::GcpPort10g, Item::GcpPort100g);
             let attachments = prices.month(Item::GcpAttachment, units(10));
-            (Item::GcpInterconnect, Usd(circuits.0 + attachments.0))
+            (dedicated(Item::GcpInterconnect), Usd(circuits.0 + attachments.0))
         }
-        LinkKind::RunpodGlobal => return Cost { egress: Usd(0.0), fixed: Usd(0.0), total: Usd(0.0) },
+        LinkKind::RunpodGlobal => (Usd(0.0), Usd(0.0)),
     };
-    let egress = prices.traffic(item, demand.out_per_month);
-    Cost { egress, fixed, total: Usd(egress.0 + fixed.0) }
+    let hour = request.checkpoint.as_ref().and_then(|checkpoint| checkpoint.hour);
+    let waiting = Usd(hour.map_or(0.0, |hour| hour.0) * lost.map_or(0.0, |share| share.0) * HOURS);
+    Cost { egress, fixed, waiting, total: Usd(egress.0 + fixed.0 + waiting.0) }
 }

@@ -3,7 +3,7 @@
 use crate::formula;
 use crate::options::{OptionPlan, Verdict, option};
 use crate::prices;
-use crate::request::{Place, Request, Store};
+use crate::request::{LinkKind, Place, Request, Store};
 use crate::training::{TrainingPlan, training};
 use crate::units::{BitRate, Bytes, Seconds};
 use serde::Serialize;
@@ -56,8 +56,6 @@ pub struct Demand {
     /// The rate to plan.
     #[serde(rename = "planned_bits_per_second")]
     pub planned: BitRate,
-    /// The planned rate of each pod's agent in Mbit/s.
-    pub agent_planned_rate_mbit: u64,
     /// Traffic out of the cloud in a month.
     #[serde(rename = "out_per_month_bytes")]
     pub out_per_month: Bytes,
@@ -87,10 +85,20 @@ impl Plan {
         self.best().is_some_and(|option| option.verdict == Verdict::Fits)
     }
 
-    /// The planned rate of each gateway in Mbit/s: of the recommended option, or else of the cheapest WireGuard option.
+    /// The option whose gateways are planned: the recommended one, or else the first WireGuard option.
+    pub fn gateways(&self) -> Option<&OptionPlan> {
+        let is_wireguard = |option: &&OptionPlan| option.kind == LinkKind::Wireguard;
+        self.best().filter(is_wireguard).or_else(|| self.options.iter().find(is_wireguard))
+    }
+
+    /// The planned rate of each gateway in Mbit/s.
     pub fn planned_rate_mbit(&self) -> Option<u64> {
-        let recommended = self.best().and_then(|option| option.planned_rate_mbit);
-        recommended.or_else(|| self.options.iter().find_map(|option| option.planned_rate_mbit))
+        self.gateways().and_then(|option| option.planned_rate_mbit)
+    }
+
+    /// The planned rate of each agent in Mbit/s.
+    pub fn agent_planned_rate_mbit(&self) -> Option<u64> {
+        self.gateways().and_then(|option| option.agent_planned_rate_mbit)
     }
 }
 
@@ -120,35 +128,33 @@ pub fn plan(request: &Request) -> Plan {
 }
 
 fn demand(request: &Request) -> Demand {
-    let (mut down, mut sustained_down, mut out) = (0, 0, 0.0);
+    // `read` refuses requests whose sums are above 10¹⁸.
+    let (mut down, mut sustained_down, mut out) = (0.0, 0.0, 0.0);
     for dataset in request.datasets.values() {
-        let rate = dataset.size.rate_within(dataset.within).0;
-        down = u64::saturating_add(down, rate);
-        if dataset.within >= formula::SUSTAINED {
-            sustained_down = u64::saturating_add(sustained_down, rate);
-        }
-        out += dataset.size.0 as f64 * dataset.times_per_month;
+        let per_month = dataset.size.0 as f64 * dataset.times_per_month;
+        down += dataset.rate.0 as f64;
+        sustained_down += if dataset.within >= formula::SUSTAINED {
+            dataset.rate.0 as f64
+        } else {
+            per_month * 8.0 / (prices::HOURS * 3600.0)
+        };
+        out += per_month;
     }
     let (up, sustained_up) = match &request.checkpoint {
-        Some(checkpoint) => {
-            let up = checkpoint.size.rate_within(checkpoint.upload_within);
-            let average = checkpoint.size.rate_within(checkpoint.interval);
-            (up, if checkpoint.upload_within >= formula::SUSTAINED { up } else { average })
-        }
+        Some(it) if it.upload_within >= formula::SUSTAINED => (it.rate, it.rate),
+        Some(it) => (it.rate, it.average),
         None => Default::default(),
     };
-    let peak = BitRate(down).max(up);
-    let sustained = BitRate(sustained_down).max(sustained_up);
-    let planned = formula::planned(peak, sustained);
-    let pods = request.training.map_or(1, |training| training.pods);
+    let down = BitRate(down as u64);
+    let peak = down.max(up);
+    let sustained = BitRate((sustained_down.ceil() as u64).min(down.0)).max(sustained_up);
     Demand {
-        down: BitRate(down),
+        down,
         up,
         peak,
         sustained,
         headroom: peak.times(formula::HEADROOM),
-        planned,
-        agent_planned_rate_mbit: BitRate(planned.0.div_ceil(pods)).mbit(),
+        planned: formula::planned(peak, sustained),
         out_per_month: Bytes(out.round() as u64),
     }
 }
@@ -171,6 +177,7 @@ fn recommend(options: &[OptionPlan], demand: &Demand) -> (Option<String>, Vec<St
                 others.join(", ")
             )
         });
+        reasons.extend(less_waiting(best, &fits));
         return (Some(best.name.clone()), reasons);
     }
     let usable = options.iter().filter(|it| it.verdict != Verdict::Unusable);
@@ -186,4 +193,19 @@ fn recommend(options: &[OptionPlan], demand: &Demand) -> (Option<String>, Vec<St
     )];
     reasons.extend(best.reasons.clone());
     (Some(best.name.clone()), reasons)
+}
+
+/// The option that fits and loses least time to checkpoints, if that is not the cheapest one and time has no price.
+fn less_waiting(best: &OptionPlan, fits: &[&OptionPlan]) -> Option<String> {
+    let lost = best.lost_to_checkpoints.filter(|_| best.cost.waiting.0 == 0.0)?;
+    let (other, least) = fits
+        .iter()
+        .filter_map(|it| Some((it, it.lost_to_checkpoints?)))
+        .min_by(|(_, a), (_, b)| a.0.total_cmp(&b.0))
+        .filter(|(_, least)| least.0 < lost.0)?;
+    Some(format!(
+        "training waits {lost} of the time for checkpoints, and {least} with {}; set `checkpoint.cost_per_hour` to count this \
+         time as cost",
+        other.name
+    ))
 }

@@ -1,4 +1,4 @@
-//! The price table: list prices with their date and sources, which a plan can override.
+//! The price table: prices with their date and sources, which a plan can override.
 
 use crate::units::{Bytes, Usd};
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub enum Item {
     AwsPort10g,
     AwsPort100g,
     AwsVpn,
+    AwsTransitAttachment,
+    AwsTransit,
     AwsGateway,
     GcpInternet,
     GcpInterconnect,
@@ -59,11 +61,13 @@ pub struct Price {
 const EC2: &str = "https://aws.amazon.com/ec2/pricing/on-demand/";
 const DIRECT_CONNECT: &str = "https://aws.amazon.com/directconnect/pricing/";
 const AWS_VPN: &str = "https://aws.amazon.com/vpn/pricing/";
+const TRANSIT: &str = "https://aws.amazon.com/transit-gateway/pricing/";
 const STORAGE: &str = "https://cloud.google.com/storage/pricing";
 const INTERCONNECT: &str = "https://cloud.google.com/network-connectivity/docs/interconnect/pricing";
 const CLOUD_VPN: &str = "https://cloud.google.com/network-connectivity/docs/vpn/pricing";
 const COMPUTE: &str = "https://cloud.google.com/compute/vm-instance-pricing";
 const C3X: Option<&str> = Some("https://c3x.dev/resources/aws/aws_dx_connection");
+const C3X_TRANSIT: Option<&str> = Some("https://c3x.dev/blog/aws-transit-gateway-cost-explained/");
 const GOOGLE_2021: Option<&str> = Some("https://cloud.google.com/interconnect/pricing (undated copy)");
 
 /// The table: us-east-1 and us-central1, on demand, without discounts.
@@ -121,6 +125,24 @@ pub const TABLE: &[Price] = &[
         tiers: &[(0, 0.05)],
         list: AWS_VPN,
         confirmed_by: Some("https://www.egresscost.com/aws"),
+    },
+    Price {
+        item: Item::AwsTransitAttachment,
+        key: "aws_transit_attachment",
+        what: "Transit gateway, one attachment",
+        unit: Unit::Hour,
+        tiers: &[(0, 0.05)],
+        list: TRANSIT,
+        confirmed_by: C3X_TRANSIT,
+    },
+    Price {
+        item: Item::AwsTransit,
+        key: "aws_transit",
+        what: "Transit gateway, traffic",
+        unit: Unit::Gib,
+        tiers: &[(0, 0.02)],
+        list: TRANSIT,
+        confirmed_by: C3X_TRANSIT,
     },
     Price {
         item: Item::AwsGateway,

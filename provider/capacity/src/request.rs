@@ -1,31 +1,34 @@
-//! What a plan is computed from. [`read`](crate::read) makes requests; their parts cannot contradict each other.
+//! What a plan is computed from. Only [`read`](crate::read) makes requests, so their parts cannot contradict each other.
 
 use crate::prices::Prices;
-use crate::units::{BitRate, Bytes, Seconds, Share};
+use crate::units::{BitRate, Bytes, LinkRate, Seconds, Share, Usd};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 /// Everything that a plan is computed from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Title of the plan.
-    pub name: String,
+    pub(crate) name: String,
     /// The cloud that stores datasets and checkpoints.
-    pub store: Store,
+    pub(crate) store: Store,
     /// Where the GPUs are.
-    pub place: Place,
+    pub(crate) place: Place,
     /// Whether the pods need private services, private names, or data without a copy.
-    pub private: bool,
+    pub(crate) private: bool,
+    /// Pods, if their number is known.
+    pub(crate) pods: Option<NonZeroU64>,
     /// Datasets by name.
-    pub datasets: BTreeMap<String, Dataset>,
+    pub(crate) datasets: BTreeMap<String, Dataset>,
     /// The checkpoints, if there are any.
-    pub checkpoint: Option<Checkpoint>,
+    pub(crate) checkpoint: Option<Checkpoint>,
     /// The training, if its traffic is planned.
-    pub training: Option<Training>,
+    pub(crate) training: Option<Training>,
     /// Link options by name, at least one.
-    pub links: BTreeMap<String, Link>,
+    pub(crate) links: BTreeMap<String, Link>,
     /// Prices.
-    pub prices: Prices,
+    pub(crate) prices: Prices,
 }
 
 /// A cloud.
@@ -50,68 +53,74 @@ pub enum Place {
 
 /// A dataset that the GPUs read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Dataset {
+pub(crate) struct Dataset {
     /// Its size, of all copies.
-    pub size: Bytes,
+    pub(crate) size: Bytes,
     /// The time in which it must be transferred.
-    pub within: Seconds,
+    pub(crate) within: Seconds,
+    /// The rate that this takes.
+    pub(crate) rate: BitRate,
     /// Transfers in a month.
-    pub times_per_month: f64,
+    pub(crate) times_per_month: f64,
 }
 
 /// Checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Checkpoint {
+pub(crate) struct Checkpoint {
     /// Size of one.
-    pub size: Bytes,
+    pub(crate) size: Bytes,
     /// Training time between two of them.
-    pub interval: Seconds,
+    pub(crate) interval: Seconds,
     /// The time that training waits for one. Without it, training waits for the upload.
-    pub pause: Option<Seconds>,
+    pub(crate) pause: Option<Seconds>,
     /// The time in which one must be uploaded.
-    pub upload_within: Seconds,
+    pub(crate) upload_within: Seconds,
+    /// The rate that this takes.
+    pub(crate) rate: BitRate,
+    /// The average rate of uploads.
+    pub(crate) average: BitRate,
+    /// What an hour costs in which training waits.
+    pub(crate) hour: Option<Usd>,
 }
 
 /// A training run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Training {
+pub(crate) struct Training {
     /// Size of the gradients of the model, and of its weights in the same precision.
-    pub model: Bytes,
-    /// Pods of all sites.
-    pub pods: u64,
+    pub(crate) model: Bytes,
     /// Pods that hold one replica of the model. 1 if a pod holds one or more.
-    pub pods_per_replica: u64,
+    pub(crate) pods_per_replica: NonZeroU64,
     /// Participants of an all-reduce: groups of pods that hold a replica.
-    pub groups: u64,
+    pub(crate) groups: NonZeroU64,
     /// Sites.
-    pub sites: u64,
+    pub(crate) sites: NonZeroU64,
     /// Time that a step computes.
-    pub step: Seconds,
+    pub(crate) step: Seconds,
     /// Rate between the pods of a site, per pod and direction.
-    pub network: BitRate,
+    pub(crate) network: LinkRate,
     /// Rate between sites, per site and direction.
-    pub between_sites: BitRate,
-    /// Rate of a parameter server, per direction.
-    pub server: BitRate,
+    pub(crate) between_sites: LinkRate,
+    /// Rate of a parameter server or aggregator, per direction.
+    pub(crate) server: LinkRate,
     /// Whether pods come and go during the run.
-    pub elastic: bool,
+    pub(crate) elastic: bool,
     /// Steps of a site between two rounds of federated training.
-    pub local_steps: u64,
+    pub(crate) local_steps: NonZeroU64,
     /// Largest acceptable part of the time for communication.
-    pub limit: Share,
+    pub(crate) limit: Share,
 }
 
 /// A link option.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Link {
+pub(crate) struct Link {
     /// Its kind.
-    pub kind: LinkKind,
-    /// Its rate per direction.
-    pub rate: BitRate,
+    pub(crate) kind: LinkKind,
+    /// Its rate per direction, of all gateways together.
+    pub(crate) rate: LinkRate,
     /// Whether the rate is the default of the kind.
-    pub assumed: bool,
+    pub(crate) assumed: bool,
     /// Gateways that share the traffic. 1 for other kinds than WireGuard.
-    pub gateways: u64,
+    pub(crate) gateways: NonZeroU64,
 }
 
 /// A kind of link between the store and the GPUs.
@@ -161,17 +170,19 @@ impl LinkKind {
     }
 
     /// The rate if none is given. Those of Cloud Sync and WireGuard are assumptions; the others are documented.
-    pub fn default_rate(self) -> BitRate {
-        BitRate(match self {
-            Self::CloudSync | Self::Wireguard => 1_000_000_000,
+    pub(crate) fn default_rate(self, gateways: NonZeroU64) -> LinkRate {
+        let bits = match self {
+            Self::CloudSync => 1_000_000_000,
+            Self::Wireguard => gateways.get().saturating_mul(1_000_000_000),
             Self::Vpn => 1_250_000_000,
             Self::DirectConnect | Self::Interconnect => 10_000_000_000,
             Self::RunpodGlobal => 100_000_000,
-        })
+        };
+        LinkRate(NonZeroU64::new(bits).unwrap_or(NonZeroU64::MIN))
     }
 
     /// The largest rate of one option, if it is limited.
-    pub fn largest_rate(self) -> Option<BitRate> {
+    pub(crate) fn largest_rate(self) -> Option<BitRate> {
         match self {
             Self::CloudSync | Self::Wireguard => None,
             Self::Vpn => Some(BitRate(10_000_000_000)),

@@ -2,7 +2,7 @@
 
 use crate::formula;
 use crate::request::Training;
-use crate::units::{BitRate, Bytes, Seconds, Share};
+use crate::units::{Bytes, LinkRate, Seconds, Share};
 use serde::Serialize;
 
 /// How pods exchange what they have learned.
@@ -20,6 +20,16 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// The term in JSON and Terraform.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::OneSite => "one-site",
+            Self::Ring => "ring",
+            Self::ParameterServer => "parameter-server",
+            Self::Federated => "federated",
+        }
+    }
+
     /// The name for people.
     pub fn title(self) -> &'static str {
         match self {
@@ -57,7 +67,7 @@ pub struct ModePlan {
     pub traffic: Bytes,
     /// Rate of this link.
     #[serde(rename = "rate_bits_per_second")]
-    pub rate: BitRate,
+    pub rate: LinkRate,
     /// Time for communication per step.
     #[serde(rename = "time_per_step_seconds")]
     pub time: Seconds,
@@ -70,50 +80,61 @@ pub struct ModePlan {
 pub(crate) fn training(run: &Training) -> TrainingPlan {
     let modes = modes(run);
     let (recommended, reasons) = recommend(run, &modes);
-    TrainingPlan { gradients: run.model, groups: run.groups, modes, recommended, reasons }
+    TrainingPlan { gradients: run.model, groups: run.groups.get(), modes, recommended, reasons }
+}
+
+/// Traffic over a link.
+type Load = (Bytes, LinkRate);
+
+/// The load that takes longer.
+fn slower(a: Load, b: Load) -> Load {
+    if b.0.time_at(b.1) > a.0.time_at(a.1) { b } else { a }
 }
 
 fn modes(run: &Training) -> Vec<ModePlan> {
-    let per_pod = Bytes(run.model.0.div_ceil(run.pods_per_replica));
-    let mode = |mode, traffic: Bytes, rate: BitRate, more: Seconds, steps: u64| {
+    let (groups, sites) = (run.groups.get(), run.sites.get());
+    let per_pod = Bytes(run.model.0.div_ceil(run.pods_per_replica.get()));
+    let mode = |mode, (traffic, rate): Load, more: Seconds, steps: u64| {
         let time = Seconds(more.0 + traffic.time_at(rate).0 / steps as f64);
         let share = formula::lost(time, run.step);
         ModePlan { mode, traffic, rate, time, share, acceptable: share <= run.limit }
     };
     let none = Seconds(0.0);
-    let mut found = vec![mode(Mode::OneSite, formula::ring(per_pod, run.groups), run.network, none, 1)];
-    if run.groups < 2 {
+    let mut found = vec![mode(Mode::OneSite, (formula::ring(per_pod, groups), run.network), none, 1)];
+    if groups < 2 {
         return found;
     }
-    let of_site = run.groups / run.sites;
+    let of_site = groups / sites;
     let inside = formula::ring(per_pod, of_site).time_at(run.network);
-    let several = run.sites > 1;
+    let several = sites > 1;
     if several {
-        found.push(mode(Mode::Ring, formula::ring(run.model, run.sites), run.between_sites, inside, 1));
+        found.push(mode(Mode::Ring, (formula::ring(run.model, sites), run.between_sites), inside, 1));
     }
-    // The server's link, or that of the workers of a site if it is slower.
-    let at_server = (formula::parameter_server(run.model, run.groups), run.server);
+    let at_server = (formula::parameter_server(run.model, groups), run.server);
     let at_worker = if several {
         (formula::parameter_server(run.model, of_site), run.between_sites)
     } else {
         (formula::parameter_server(per_pod, 1), run.network)
     };
-    let slower = at_worker.0.time_at(at_worker.1) > at_server.0.time_at(at_server.1);
-    let (traffic, rate) = if slower { at_worker } else { at_server };
-    found.push(mode(Mode::ParameterServer, traffic, rate, none, 1));
-    let (model, rate, inside) =
-        if several { (run.model, run.between_sites, inside) } else { (per_pod, run.network, none) };
-    found.push(mode(Mode::Federated, formula::federated(model), rate, inside, run.local_steps));
+    found.push(mode(Mode::ParameterServer, slower(at_server, at_worker), none, 1));
+    // The participants are sites, or else the replicas of one site.
+    let (participants, at_participant, inside) = if several {
+        (sites, (formula::federated(run.model), run.between_sites), inside)
+    } else {
+        (groups, (formula::federated(per_pod), run.network), none)
+    };
+    let at_server = (formula::aggregator(run.model, participants), run.server);
+    found.push(mode(Mode::Federated, slower(at_participant, at_server), inside, run.local_steps.get()));
     found
 }
 
 /// The first acceptable mode, from the one that changes training least.
 fn recommend(run: &Training, modes: &[ModePlan]) -> (Mode, Vec<String>) {
-    if run.groups < 2 {
+    if run.groups.get() < 2 {
         let why = "there is one replica of the model, so no gradients are exchanged";
         return (Mode::OneSite, vec![why.to_owned()]);
     }
-    let order: &[Mode] = match (run.elastic, run.sites > 1) {
+    let order: &[Mode] = match (run.elastic, run.sites.get() > 1) {
         (true, _) => &[Mode::ParameterServer, Mode::Federated, Mode::Ring, Mode::OneSite],
         (false, true) => &[Mode::Ring, Mode::Federated, Mode::ParameterServer, Mode::OneSite],
         (false, false) => &[Mode::OneSite, Mode::ParameterServer, Mode::Federated],
@@ -137,10 +158,12 @@ fn recommend(run: &Training, modes: &[ModePlan]) -> (Mode, Vec<String>) {
     }
     if let Some(ring) = modes.first() {
         let time = Seconds(run.step.0 * run.limit.0 / (1.0 - run.limit.0));
-        reasons.push(format!(
-            "no mode is acceptable; train at one site with at least {} between pods",
-            ring.traffic.rate_within(time)
-        ));
+        reasons.push(match ring.traffic.rate_within(time) {
+            Some(rate) => {
+                format!("no mode is acceptable; train at one site with at least {rate} between pods")
+            }
+            None => "no mode is acceptable, and no network is fast enough; use longer steps".to_owned(),
+        });
     }
     (Mode::OneSite, reasons)
 }

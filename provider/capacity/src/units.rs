@@ -2,46 +2,61 @@
 
 use serde::{Serialize, Serializer};
 use std::fmt;
+use std::num::NonZeroU64;
 use std::str::FromStr;
 
 /// An amount of data in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
-pub struct Bytes(pub u64);
+pub struct Bytes(pub(crate) u64);
 
 /// A data rate in bit/s, as links are sold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
-pub struct BitRate(pub u64);
+pub struct BitRate(pub(crate) u64);
+
+/// The rate of a link in bit/s: never zero, so that every transfer over it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct LinkRate(pub(crate) NonZeroU64);
 
 /// A data rate in byte/s, as programs report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
-pub struct ByteRate(pub u64);
+pub struct ByteRate(pub(crate) u64);
 
 /// A duration in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
-pub struct Seconds(pub f64);
+pub struct Seconds(pub(crate) f64);
 
 /// An amount of money in US dollars.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
-pub struct Usd(pub f64);
+pub struct Usd(pub(crate) f64);
 
 /// A part of a whole, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
-pub struct Share(pub f64);
+pub struct Share(pub(crate) f64);
 
 impl Bytes {
     /// The time that the amount needs at a rate: size × 8 / rate.
-    pub fn time_at(self, rate: BitRate) -> Seconds {
-        Seconds(self.0 as f64 * 8.0 / rate.0 as f64)
+    pub fn time_at(self, rate: LinkRate) -> Seconds {
+        Seconds(self.0 as f64 * 8.0 / rate.0.get() as f64)
     }
 
-    /// The rate that moves the amount within a time, rounded up to whole bit/s: size × 8 / time.
-    pub fn rate_within(self, time: Seconds) -> BitRate {
-        BitRate((self.0 as f64 * 8.0 / time.0).ceil() as u64)
+    /// The rate that moves the amount within a time, rounded up to whole bit/s: size × 8 / time. None above 10¹⁸ bit/s.
+    pub fn rate_within(self, time: Seconds) -> Option<BitRate> {
+        whole((self.0 as f64 * 8.0 / time.0).ceil()).map(BitRate)
     }
 
-    /// The amount times a factor.
-    pub fn times(self, factor: f64) -> Self {
-        Self((self.0 as f64 * factor).round() as u64)
+    /// The amount times a factor. None above 10¹⁸ bytes.
+    pub fn times(self, factor: f64) -> Option<Self> {
+        whole((self.0 as f64 * factor).round()).map(Self)
+    }
+
+    /// The number of bytes.
+    pub fn count(self) -> u64 {
+        self.0
+    }
+
+    /// This many GiB (2³⁰ bytes).
+    pub fn from_gib(gib: u64) -> Self {
+        Self(gib.saturating_mul(1 << 30))
     }
 
     /// The amount in GiB (2³⁰ bytes), in which clouds bill traffic.
@@ -61,10 +76,48 @@ impl BitRate {
         Self((self.0 as f64 * factor).ceil() as u64)
     }
 
-    /// The rate in whole Mbit/s, rounded up and at least 1: the unit of `planned_rate_mbit`.
-    pub fn mbit(self) -> u64 {
-        self.0.div_ceil(1_000_000).max(1)
+    /// The part of `link` that the rate uses.
+    pub fn of(self, link: LinkRate) -> Share {
+        Share(self.0 as f64 / link.0.get() as f64)
     }
+
+    /// The number of bit/s.
+    pub fn bits_per_second(self) -> u64 {
+        self.0
+    }
+}
+
+impl LinkRate {
+    /// The same rate, to compare it with what is demanded.
+    pub fn rate(self) -> BitRate {
+        BitRate(self.0.get())
+    }
+}
+
+impl Seconds {
+    /// The number of seconds.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+}
+
+impl Usd {
+    /// The number of US dollars.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+}
+
+impl Share {
+    /// The part, where 1 is the whole.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+}
+
+/// A whole amount, unless it is above the largest.
+fn whole(value: f64) -> Option<u64> {
+    (0.0..=LARGEST).contains(&value).then_some(value as u64)
 }
 
 impl ByteRate {
@@ -114,7 +167,9 @@ const TIMES: &[(&str, f64)] =
 const COUNTS: &[(&str, f64)] = &[("", 1.0), ("M", 1e6), ("B", 1e9), ("T", 1e12)];
 
 /// Amounts above this many bytes or bit/s are mistakes: 10¹⁸.
-const LARGEST: f64 = 1e18;
+pub(crate) const LARGEST: f64 = 1e18;
+/// The shortest duration: a step or an interval below it is a mistake.
+const SHORTEST: f64 = 1e-3;
 
 /// The number and the unit of a text.
 fn split(text: &str) -> Option<(f64, &str)> {
@@ -141,12 +196,17 @@ fn parse(text: &str, units: &[(&str, f64)], what: &str, example: &str) -> Result
     };
     let value = number * factor;
     if value <= 0.0 || value > LARGEST {
-        return Err(UnitError {
-            message: format!("{shown:?} is zero or too large"),
-            hint: format!("write a value such as `{example}`"),
-        });
+        return Err(too_large(text, example));
     }
     Ok(value)
+}
+
+fn too_large(text: &str, example: &str) -> UnitError {
+    let shown: String = text.chars().take(60).collect();
+    UnitError {
+        message: format!("{shown:?} is zero or too large"),
+        hint: format!("write a value such as `{example}`"),
+    }
 }
 
 const RATE: &str = "a data rate";
@@ -169,9 +229,20 @@ impl FromStr for BitRate {
             let refused =
                 |error: UnitError| UnitError { message: format!("{text:?} is not {RATE}"), ..error };
             let value = parse(bytes, BYTES, RATE, "10 Gbit/s").map_err(refused)?;
-            return Ok(ByteRate((value.round() as u64).max(1)).bits());
+            let rate = ByteRate((value.round() as u64).max(1)).bits();
+            return if rate.0 as f64 <= LARGEST { Ok(rate) } else { Err(too_large(text, "10 Gbit/s")) };
         }
         Ok(Self((parse(text, BITS, RATE, "10 Gbit/s")?.round() as u64).max(1)))
+    }
+}
+
+impl FromStr for LinkRate {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        // A rate that was read is at least 1 bit/s.
+        let rate: BitRate = text.parse()?;
+        Ok(Self(NonZeroU64::new(rate.0).unwrap_or(NonZeroU64::MIN)))
     }
 }
 
@@ -179,7 +250,15 @@ impl FromStr for Seconds {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, TIMES, "a duration", "30 min").map(Self)
+        let value = parse(text, TIMES, "a duration", "30 min")?;
+        if value < SHORTEST {
+            let shown: String = text.chars().take(60).collect();
+            return Err(UnitError {
+                message: format!("{shown:?} is less than 1 ms"),
+                hint: "write a value such as `30 min`".to_owned(),
+            });
+        }
+        Ok(Self(value))
     }
 }
 
@@ -220,6 +299,12 @@ impl fmt::Display for Bytes {
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         scaled(self.0 as f64, BITS, f)
+    }
+}
+
+impl fmt::Display for LinkRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rate().fmt(f)
     }
 }
 
@@ -322,6 +407,8 @@ mod tests {
             "0 GB".parse::<Bytes>().unwrap_err(),
             "-1 GB".parse::<Bytes>().unwrap_err(),
             "9999999 PB".parse::<Bytes>().unwrap_err(),
+            "900 PB/s".parse::<BitRate>().unwrap_err(),
+            "0.1 ms".parse::<Seconds>().unwrap_err(),
             "10 Gbps".parse::<BitRate>().unwrap_err(),
             "10 Gbit".parse::<BitRate>().unwrap_err(),
             "1.2.3 GB/s".parse::<BitRate>().unwrap_err(),

@@ -1,4 +1,4 @@
-//! `warren capacity`: plans links, and compares a plan with what gateways measure.
+//! `warren capacity`: plans links, and compares a plan with what gateways and agents measure.
 
 use crate::{FINDINGS, FINE, Outcome, Streams, emit, scrape, text_of};
 use clap::ValueEnum;
@@ -15,7 +15,7 @@ const AFTER: &str = "Examples:
   warren capacity capacity.yaml --format markdown -o capacity.md
   warren capacity capacity.yaml --format svg -o capacity.svg
 
-  # Compare the plan with the metrics of a gateway
+  # Compare the plan with the metrics of a gateway or agent
   warren capacity capacity.yaml --measured http://10.0.0.5:9586/metrics
 
   # The same where only another program can reach the gateway
@@ -37,7 +37,8 @@ pub(crate) struct Capacity {
     format: Form,
     /// Compare the plan with metrics of `warren-tunnel`: a file, an `http://` URL, or `-` for standard input.
     ///
-    /// The utilisation covers the time since the last scrape. The output lists each interface of the metrics, as text or JSON.
+    /// Gateways are compared with the planned rate of gateways, agents with that of agents. The utilisation covers the time since
+    /// the last scrape. The output lists each interface of the metrics, as text or JSON.
     #[arg(long, value_name = "FILE|URL")]
     measured: Option<String>,
     /// Write the output to a file instead of standard output.
@@ -67,7 +68,7 @@ pub(crate) fn run(capacity: &Capacity, streams: &mut Streams<'_>) -> Outcome {
         return measure(capacity, from, &plan, streams);
     }
     let text = match capacity.format {
-        Form::Human => warren_capacity::human(&plan),
+        Form::Human => warren_capacity::human(&plan, warren_check::clean),
         Form::Json => warren_capacity::json(&plan).map_err(|error| vec![error.to_string()])?,
         Form::Markdown => warren_capacity::markdown(&plan),
         Form::Svg => warren_capacity::svg(&plan),
@@ -92,13 +93,17 @@ fn measure(capacity: &Capacity, from: &str, plan: &Plan, streams: &mut Streams<'
     let metrics = metrics.map_err(|error| vec![error])?;
     let found = interfaces(&metrics).map_err(|error| {
         let line = error.line.map(|line| format!(":{line}")).unwrap_or_default();
-        vec![format!("{from}{line}: {}; {}", error.message, error.hint)]
+        vec![format!("{}{line}: {}; {}", scrape::shown(from), error.message, error.hint)]
     })?;
     let findings = compare(plan, &found);
     let text = match capacity.format {
         Form::Json => {
-            let report =
-                json!({ "version": 1, "planned_rate_mbit": plan.planned_rate_mbit(), "findings": findings });
+            let report = json!({
+                "version": 1,
+                "planned_rate_mbit": plan.planned_rate_mbit(),
+                "agent_planned_rate_mbit": plan.agent_planned_rate_mbit(),
+                "findings": findings,
+            });
             format!("{report:#}\n")
         }
         _ => findings.iter().map(line).collect(),
@@ -109,5 +114,6 @@ fn measure(capacity: &Capacity, from: &str, plan: &Plan, streams: &mut Streams<'
 
 fn line(finding: &Finding) -> String {
     let word = if finding.is_warning { "warning" } else { "note" };
-    format!("{word}: {}: {}\n", warren_check::clean(&finding.interface), finding.message)
+    let interface = warren_check::clean(&finding.interface);
+    format!("{word}: {} {interface}: {}\n", finding.role.word(), finding.message)
 }

@@ -2,7 +2,7 @@
 
 use crate::node::{Kind, Node};
 use crate::{InputError, Source};
-use warren_capacity::{Fault, Request, Value};
+use warren_capacity::{Fault, Request, Syntax, Value};
 use warren_model::Position;
 
 /// Reads a capacity file.
@@ -11,7 +11,14 @@ use warren_model::Position;
 /// Every error in the text, in the order of the text.
 pub fn read_capacity(source: &Source<'_>) -> Result<Request, Vec<InputError>> {
     let tree = crate::tree(source).map_err(|error| vec![error])?;
-    warren_capacity::read(&value(&tree)).map_err(|faults| {
+    let syntax = if crate::is_json(source) {
+        Syntax::Json
+    } else if crate::ending(source).as_deref() == Some("toml") {
+        Syntax::Toml
+    } else {
+        Syntax::Yaml
+    };
+    warren_capacity::read(&value(&tree), syntax).map_err(|faults| {
         let mut errors: Vec<InputError> =
             faults.into_iter().map(|fault| error(source, &tree, fault)).collect();
         errors.sort_by_key(|error| error.at);
@@ -38,7 +45,7 @@ fn error(source: &Source<'_>, tree: &Node, fault: Fault) -> InputError {
         at: Some(position(tree, &fault.path)),
         path: fault.path.join("."),
         message: fault.message,
-        hint: fault.hint,
+        hint: Some(fault.hint),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::options::{OptionPlan, Verdict};
 use crate::plan::Plan;
-use crate::units::{Seconds, Usd};
+use crate::units::Seconds;
 
 const WIDTH: usize = 820;
 const TOP: usize = 76;
@@ -11,6 +11,9 @@ const ROW: usize = 30;
 const PANELS: [usize; 2] = [230, 530];
 /// Length of the longest bar.
 const BAR: f64 = 180.0;
+/// Characters that fit: of the title, and of a name beside its verdict.
+const TITLE: usize = 95;
+const NAME: usize = 19;
 
 const STYLE: &str = "<style>
 text { font: 13px system-ui, sans-serif; fill: #1f2328; }
@@ -38,8 +41,9 @@ pub fn svg(plan: &Plan) -> String {
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n\
          <title>{0}</title>\n{STYLE}\n<rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n\
-         <text class=\"title\" x=\"20\" y=\"28\">{0}</text>\n",
+         <text class=\"title\" x=\"20\" y=\"28\">{1}</text>\n",
         escape(&super::title(plan)),
+        escape(&cut(&super::title(plan), TITLE)),
     );
     let time = |option: &OptionPlan| Seconds(option.transfers.iter().map(|it| it.time.0).sum());
     let longest = |value: &dyn Fn(&OptionPlan) -> f64| plan.options.iter().map(value).fold(0.0, f64::max);
@@ -50,15 +54,15 @@ pub fn svg(plan: &Plan) -> String {
     for (index, option) in plan.options.iter().enumerate() {
         let y = TOP + ROW * index;
         let class = class(option.verdict);
-        let name = escape(&cut(&option.name));
+        let (name, whole) = (escape(&cut(&option.name, NAME)), escape(&option.name));
         out.push_str(&format!(
-            "<text x=\"20\" y=\"{}\">{name} <tspan class=\"small\">{}</tspan></text>\n",
+            "<text x=\"20\" y=\"{}\"><title>{whole}</title>{name} <tspan class=\"small\">{}</tspan></text>\n",
             y + 15,
             option.verdict.word()
         ));
         let bars = [
             (PANELS[0], time(option).0 / most_time, time(option).to_string()),
-            (PANELS[1], option.cost.total.0 / most_cost, Usd(option.cost.total.0).to_string()),
+            (PANELS[1], option.cost.total.0 / most_cost, option.cost.total.to_string()),
         ];
         for (x, part, label) in bars {
             // Zero of zero has no bar.
@@ -88,15 +92,15 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A name that fits in its column.
-fn cut(name: &str) -> String {
-    let mut cut: String = name.chars().take(18).collect();
-    if cut.len() < name.len() {
-        cut.push('…');
+/// A text of at most so many characters. The whole text is in its tooltip.
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
     }
-    cut
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
+/// Text for XML. U+FFFE, U+FFFF, and control characters cannot occur in XML 1.0, not even escaped.
 fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -105,9 +109,26 @@ fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push(' '),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c if c.is_control() || super::tables::steers(c) => out.push(' '),
             c => out.push(c),
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_at_characters() {
+        assert_eq!(cut("åäö", 3), "åäö");
+        assert_eq!(cut("åäöü", 3), "åä…");
+    }
+
+    #[test]
+    fn what_xml_forbids_is_replaced() {
+        assert_eq!(escape("<a&\"b\">\u{1b}\u{ffff}\u{202e}é"), "&lt;a&amp;&quot;b&quot;&gt; \u{fffd} é");
+    }
 }

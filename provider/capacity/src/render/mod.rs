@@ -5,22 +5,23 @@ mod tables;
 
 pub use chart::svg;
 
+use crate::options::{Cost, Verdict};
 use crate::plan::Plan;
 use crate::request::{LinkKind, Place, Store};
 use crate::units::BitRate;
 use serde::Serialize;
 use tables::Table;
 
-/// The plan as text for a terminal.
-pub fn human(plan: &Plan) -> String {
-    let mut out = format!("{}\n", title(plan));
+/// The plan as text for a terminal. Names come from the user: `clean` escapes what would steer the terminal.
+pub fn human(plan: &Plan, clean: impl Fn(&str) -> String) -> String {
+    let mut out = format!("{}\n", clean(&title(plan)));
     for (heading, table) in sections(plan) {
-        out.push_str(&format!("\n{heading}\n{}", table.text()));
+        out.push_str(&format!("\n{heading}\n{}", table.text(&clean)));
     }
     for (heading, reasons) in recommendations(plan) {
-        out.push_str(&format!("\n{heading}\n"));
+        out.push_str(&format!("\n{}\n", clean(&heading)));
         for reason in reasons {
-            out.push_str(&format!("  - {reason}\n"));
+            out.push_str(&format!("  - {}\n", clean(&reason)));
         }
     }
     out.push_str(&format!("\n{}\n", footer(plan)));
@@ -54,8 +55,14 @@ pub fn json(plan: &Plan) -> Result<String, serde_json::Error> {
         #[serde(flatten)]
         plan: &'a Plan,
         planned_rate_mbit: Option<u64>,
+        agent_planned_rate_mbit: Option<u64>,
     }
-    let versioned = Versioned { version: 1, plan, planned_rate_mbit: plan.planned_rate_mbit() };
+    let versioned = Versioned {
+        version: 1,
+        plan,
+        planned_rate_mbit: plan.planned_rate_mbit(),
+        agent_planned_rate_mbit: plan.agent_planned_rate_mbit(),
+    };
     serde_json::to_string_pretty(&versioned).map(|text| text + "\n")
 }
 
@@ -73,7 +80,7 @@ fn title(plan: &Plan) -> String {
 
 fn footer(plan: &Plan) -> String {
     let own = if plan.prices_overridden { ", some overridden" } else { "" };
-    format!("List prices of {}{own}, for 730 hours a month. Rates are per direction.", plan.prices_of)
+    format!("Price table of {}{own}, for 730 hours a month. Rates are per direction.", plan.prices_of)
 }
 
 fn sections(plan: &Plan) -> Vec<(String, Table)> {
@@ -130,11 +137,17 @@ fn links(plan: &Plan) -> Table {
             format!("{}{}", option.rate, if assumed { " (assumed)" } else { "" }),
             option.peak_utilisation.to_string(),
             option.lost_to_checkpoints.map_or("-".to_owned(), |share| share.to_string()),
-            format!("{} (egress {})", option.cost.total, option.cost.egress),
+            cost(&option.cost),
             option.verdict.word().to_owned(),
         ]);
     }
     table
+}
+
+fn cost(cost: &Cost) -> String {
+    let waiting =
+        if cost.waiting.value() > 0.0 { format!(", waiting {}", cost.waiting) } else { String::new() };
+    format!("{} (egress {}{waiting})", cost.total, cost.egress)
 }
 
 fn transfers(plan: &Plan) -> Table {
@@ -161,11 +174,22 @@ fn recommendations(plan: &Plan) -> Vec<(String, Vec<String>)> {
         None => "Recommended link: none".to_owned(),
     };
     let mut reasons = plan.reasons.clone();
-    if let Some(mbit) = plan.best().and_then(|option| option.planned_rate_mbit) {
+    if let Some(option) = plan.best()
+        && let Some(mbit) = option.planned_rate_mbit
+    {
+        let agents = match option.agent_planned_rate_mbit {
+            Some(mbit) => format!(", {mbit} Mbit/s for each agent"),
+            None => "; set `pods` for that of agents".to_owned(),
+        };
         reasons.push(format!(
-            "planned rates: {mbit} Mbit/s for each gateway, {} Mbit/s for each agent",
-            plan.demand.agent_planned_rate_mbit
+            "planned rates with the tunnel's overhead: {mbit} Mbit/s for each gateway{agents}"
         ));
+        if option.verdict == Verdict::Fits {
+            reasons.push(format!(
+                "limit all transfers together to the peak of {}: without a limit they use the whole link, and the alert fires",
+                plan.demand.peak
+            ));
+        }
     }
     found.push((heading, reasons));
     if let Some(training) = &plan.training {

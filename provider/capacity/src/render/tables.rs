@@ -16,20 +16,17 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// Aligned columns; the headers are in capitals.
-    pub(super) fn text(&self) -> String {
-        let columns = self.rows.first().map_or(0, Vec::len);
+    /// Aligned columns of cleaned cells; the headers are in capitals.
+    pub(super) fn text(&self, clean: impl Fn(&str) -> String) -> String {
+        let rows: Vec<Vec<String>> =
+            self.rows.iter().map(|row| row.iter().map(|cell| clean(cell)).collect()).collect();
+        let columns = rows.first().map_or(0, Vec::len);
         let width = |column: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let mut out = String::new();
-        for (index, row) in self.rows.iter().enumerate() {
+        for (index, row) in rows.iter().enumerate() {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
                 let cell = if index == 0 { cell.to_uppercase() } else { cell.clone() };
@@ -65,9 +62,14 @@ pub(super) fn plain(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '@' => out.push_str("&#64;"),
-            c if c.is_control() => out.push(' '),
+            c if c.is_control() || steers(c) => out.push(' '),
             c => out.push(c),
         }
     }
     out
+}
+
+/// Whether a character has no glyph and changes the order or the end of lines: bidirectional and invisible ones.
+pub(super) fn steers(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

@@ -2,13 +2,24 @@
 
 use tf_provider_rs::model::ToValue as _;
 use tf_provider_rs::{Attr, Diagnostics, Path, Value};
-use warren_capacity::{Fault, Plan, Value as Input};
+use warren_capacity::{Demand, Fault, OptionPlan, Plan, Syntax, TrainingPlan, Value as Input};
 
-use super::model::{CapacityPlan, Link};
+use super::model::{CapacityPlan, DemandResult, Link, ModeResult, TrainingResult, TransferResult};
 
 /// The attributes that a plan is computed from, in the order of the documentation.
-const INPUTS: [&str; 10] =
-    ["name", "store", "place", "private", "datasets", "model", "checkpoint", "training", "links", "prices"];
+const INPUTS: [&str; 11] = [
+    "name",
+    "store",
+    "place",
+    "private",
+    "pods",
+    "datasets",
+    "model",
+    "checkpoint",
+    "training",
+    "links",
+    "prices",
+];
 /// Those whose elements have names that the user chooses.
 const MAPS: [&str; 3] = ["datasets", "links", "prices"];
 
@@ -19,7 +30,8 @@ const MAPS: [&str; 3] = ["datasets", "links", "prices"];
 pub(super) fn compute(mut config: CapacityPlan) -> Result<CapacityPlan, Diagnostics> {
     let value = config.to_value();
     let entry = |name: &str| (name.to_owned(), value.get(name).map_or(Input::Null, input));
-    let request = warren_capacity::read(&Input::Map(INPUTS.into_iter().map(entry).collect()));
+    let inputs = Input::Map(INPUTS.into_iter().map(entry).collect());
+    let request = warren_capacity::read(&inputs, Syntax::Terraform);
     let plan = warren_capacity::plan(&request.map_err(diagnostics)?);
     results(&mut config, &plan);
     Ok(config)
@@ -47,11 +59,7 @@ fn diagnostics(faults: Vec<Fault>) -> Diagnostics {
             let is_key = depth == 1 && MAPS.contains(&fault.path[0].as_str());
             path = if is_key { path.key(name) } else { path.attribute(name) };
         }
-        let mut detail = sentence(&fault.message);
-        if let Some(hint) = &fault.hint {
-            detail.push(' ');
-            detail.push_str(&sentence(hint));
-        }
+        let detail = format!("{} {}", sentence(&fault.message), sentence(&fault.hint));
         found.error_at(path, "Invalid capacity plan", detail);
     }
     found
@@ -66,31 +74,85 @@ fn sentence(text: &str) -> String {
 }
 
 fn results(config: &mut CapacityPlan, plan: &Plan) {
-    let mbit = |rate: u64| i64::try_from(rate).unwrap_or(i64::MAX);
-    let texts = |items: &[String]| Attr::Known(items.to_vec());
     config.fits = plan.fits().into();
     config.recommended_link = plan.recommended.clone().into();
     config.reasons = texts(&plan.reasons);
-    config.planned_rate_mbit = plan.planned_rate_mbit().map(mbit).into();
-    config.agent_planned_rate_mbit = mbit(plan.demand.agent_planned_rate_mbit).into();
-    config.recommended_training = match &plan.training {
-        Some(training) => training.recommended.title().to_owned().into(),
-        None => Attr::Null,
-    };
-    let links = plan.options.iter().map(|option| {
-        let link = Link {
-            verdict: option.verdict.word().to_owned().into(),
-            reasons: texts(&option.reasons),
-            monthly_cost: cents(option.cost.total.0).into(),
-            monthly_egress: cents(option.cost.egress.0).into(),
-            planned_rate_mbit: option.planned_rate_mbit.map(mbit).into(),
-        };
-        (option.name.clone(), Attr::Known(link))
-    });
-    config.link = Attr::Known(links.collect());
+    config.planned_rate_mbit = plan.planned_rate_mbit().map(whole).into();
+    config.agent_planned_rate_mbit = plan.agent_planned_rate_mbit().map(whole).into();
+    config.recommended_training =
+        plan.training.as_ref().map(|training| training.recommended.key().to_owned()).into();
+    config.demand = Attr::Known(demand(&plan.demand));
+    config.link = Attr::Known(
+        plan.options.iter().map(|option| (option.name.clone(), Attr::Known(link(option)))).collect(),
+    );
+    config.training_plan = plan.training.as_ref().map_or(Attr::Null, |it| Attr::Known(training(it)));
     config.markdown = warren_capacity::markdown(plan).into();
 }
 
-fn cents(usd: f64) -> f64 {
-    (usd * 100.0).round() / 100.0
+fn demand(demand: &Demand) -> DemandResult {
+    let rate = |rate: warren_capacity::units::BitRate| whole(rate.bits_per_second()).into();
+    DemandResult {
+        down_bits_per_second: rate(demand.down),
+        up_bits_per_second: rate(demand.up),
+        peak_bits_per_second: rate(demand.peak),
+        sustained_bits_per_second: rate(demand.sustained),
+        planned_bits_per_second: rate(demand.planned),
+        out_per_month_bytes: whole(demand.out_per_month.count()).into(),
+    }
+}
+
+fn link(option: &OptionPlan) -> Link {
+    let transfers = option.transfers.iter().map(|transfer| {
+        let result = TransferResult {
+            time_seconds: rounded(transfer.time.value(), 3).into(),
+            within_seconds: rounded(transfer.within.value(), 3).into(),
+            in_time: transfer.on_time().into(),
+        };
+        (transfer.name.clone(), Attr::Known(result))
+    });
+    Link {
+        verdict: option.verdict.word().to_owned().into(),
+        reasons: texts(&option.reasons),
+        rate_bits_per_second: whole(option.rate.rate().bits_per_second()).into(),
+        peak_utilisation: rounded(option.peak_utilisation.value(), 4).into(),
+        lost_to_checkpoints: option.lost_to_checkpoints.map(|share| rounded(share.value(), 4)).into(),
+        transfers: Attr::Known(transfers.collect()),
+        monthly_cost: rounded(option.cost.total.value(), 2).into(),
+        monthly_egress: rounded(option.cost.egress.value(), 2).into(),
+        monthly_waiting: rounded(option.cost.waiting.value(), 2).into(),
+        planned_rate_mbit: option.planned_rate_mbit.map(whole).into(),
+        agent_planned_rate_mbit: option.agent_planned_rate_mbit.map(whole).into(),
+    }
+}
+
+fn training(plan: &TrainingPlan) -> TrainingResult {
+    let modes = plan.modes.iter().map(|mode| {
+        let result = ModeResult {
+            traffic_bytes: whole(mode.traffic.count()).into(),
+            rate_bits_per_second: whole(mode.rate.rate().bits_per_second()).into(),
+            time_per_step_seconds: rounded(mode.time.value(), 3).into(),
+            share: rounded(mode.share.value(), 4).into(),
+            acceptable: mode.acceptable.into(),
+        };
+        (mode.mode.key().to_owned(), Attr::Known(result))
+    });
+    TrainingResult {
+        gradients_bytes: whole(plan.gradients.count()).into(),
+        groups: whole(plan.groups).into(),
+        modes: Attr::Known(modes.collect()),
+        reasons: texts(&plan.reasons),
+    }
+}
+
+fn texts(items: &[String]) -> Attr<Vec<String>> {
+    Attr::Known(items.to_vec())
+}
+
+fn whole(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn rounded(value: f64, places: i32) -> f64 {
+    let scale = 10_f64.powi(places);
+    (value * scale).round() / scale
 }

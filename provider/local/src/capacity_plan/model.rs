@@ -26,6 +26,9 @@ pub(crate) struct CapacityPlan {
     /// Whether the pods need private services, private names, or data without a copy. Defaults to `false`.
     #[attr(optional)]
     pub(crate) private: Attr<bool>,
+    /// Number of pods, 1 to 1000000, for datasets with `per_pod` and for the planned rate of agents. Defaults to `training.pods`.
+    #[attr(optional)]
+    pub(crate) pods: Attr<i64>,
     /// Datasets by name.
     #[attr(optional)]
     pub(crate) datasets: Map<Dataset>,
@@ -53,20 +56,26 @@ pub(crate) struct CapacityPlan {
     /// Reasons for the recommended link.
     #[attr(computed)]
     pub(crate) reasons: Attr<Vec<String>>,
-    /// Planned rate of each gateway in Mbit/s, for `planned_rate_mbit` of gateways. It belongs to the recommended link, or else to
-    /// the first WireGuard option. Null without one.
+    /// Planned rate of each gateway in Mbit/s with the overhead of the tunnel, for `planned_rate_mbit` of gateways. At most the
+    /// rate of the link. It belongs to the recommended link, or else to the first WireGuard option. Null without one.
     #[attr(computed)]
     pub(crate) planned_rate_mbit: Attr<i64>,
-    /// Planned rate of each agent in Mbit/s, for its option `--planned-rate`.
+    /// Planned rate of each agent in Mbit/s with the overhead of the tunnel, for its option `--planned-rate`. Null without a
+    /// WireGuard option or a number of pods.
     #[attr(computed)]
     pub(crate) agent_planned_rate_mbit: Attr<i64>,
-    /// Recommended way to exchange gradients: `train at one site`, `ring over the sites`, `parameter server` or
-    /// `federated`. Null without `training`.
+    /// Recommended way to exchange gradients: `one-site`, `ring`, `parameter-server` or `federated`. Null without `training`.
     #[attr(computed)]
     pub(crate) recommended_training: Attr<String>,
+    /// Rates that the link must carry.
+    #[attr(computed)]
+    pub(crate) demand: Attr<DemandResult>,
     /// Result of each link option, by name.
     #[attr(computed)]
     pub(crate) link: Map<Link>,
+    /// Traffic of the training. Null without `training`.
+    #[attr(computed)]
+    pub(crate) training_plan: Attr<TrainingResult>,
     /// The plan in Markdown, for a pull request.
     #[attr(computed)]
     pub(crate) markdown: Attr<String>,
@@ -81,10 +90,10 @@ pub(crate) struct Dataset {
     /// Time in which it must be transferred, such as `12 h`.
     #[attr(required)]
     pub(crate) within: Attr<String>,
-    /// Transfers in a month, 0 to 10000. Defaults to `1`.
+    /// Transfers in a month, 0 to 10000, one after the other. Defaults to `1`.
     #[attr(optional)]
     pub(crate) times_per_month: Attr<f64>,
-    /// Whether each pod reads the whole dataset. Defaults to `false`: the pods share one copy.
+    /// Whether each pod reads the whole dataset. Requires a number of pods. Defaults to `false`: the pods share one copy.
     #[attr(optional)]
     pub(crate) per_pod: Attr<bool>,
 }
@@ -118,6 +127,10 @@ pub(crate) struct Checkpoint {
     /// Time in which a checkpoint must be uploaded, at most `interval`. Defaults to `interval`.
     #[attr(optional)]
     pub(crate) upload_within: Attr<String>,
+    /// Price in USD of an hour in which training waits, such as that of all GPUs. With it, the time lost to checkpoints is part of
+    /// the cost.
+    #[attr(optional)]
+    pub(crate) cost_per_hour: Attr<f64>,
 }
 
 /// A training run.
@@ -126,8 +139,8 @@ pub(crate) struct Training {
     /// Number of GPUs, a multiple of `pods`.
     #[attr(required)]
     pub(crate) gpus: Attr<i64>,
-    /// Number of pods.
-    #[attr(required)]
+    /// Number of pods. Defaults to `pods` of the plan; one of them is required.
+    #[attr(optional)]
     pub(crate) pods: Attr<i64>,
     /// Time that a step computes, such as `2 s`.
     #[attr(required)]
@@ -147,7 +160,7 @@ pub(crate) struct Training {
     /// Rate between sites, per site and direction. Required with several `sites`.
     #[attr(optional)]
     pub(crate) between_sites: Attr<String>,
-    /// Rate of a parameter server. Defaults to `between_sites`, or else `network`.
+    /// Rate of a parameter server or aggregator. Defaults to `between_sites`, or else `network`.
     #[attr(optional)]
     pub(crate) server: Attr<String>,
     /// Whether pods come and go during the run. Defaults to `false`.
@@ -167,7 +180,8 @@ pub(crate) struct LinkOption {
     /// Type of the link: `cloud-sync`, `wireguard`, `vpn`, `direct-connect`, `interconnect` or `runpod-global`.
     #[attr(required)]
     pub(crate) kind: Attr<String>,
-    /// Rate per direction, such as `3 Gbit/s`. The default depends on the type.
+    /// Rate per direction of all gateways together, such as `3 Gbit/s`. The default depends on the type; for `wireguard`, it is
+    /// 1 Gbit/s for each gateway.
     #[attr(optional)]
     pub(crate) rate: Attr<String>,
     /// Number of gateways that share the traffic, for `wireguard`. Defaults to `1`.
@@ -175,22 +189,114 @@ pub(crate) struct LinkOption {
     pub(crate) gateways: Attr<i64>,
 }
 
+/// Rates that a link must carry.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct DemandResult {
+    /// All datasets at once, each in its time.
+    #[attr(computed)]
+    pub(crate) down_bits_per_second: Attr<i64>,
+    /// A checkpoint in its time.
+    #[attr(computed)]
+    pub(crate) up_bits_per_second: Attr<i64>,
+    /// The larger direction.
+    #[attr(computed)]
+    pub(crate) peak_bits_per_second: Attr<i64>,
+    /// The part of it that lasts ten minutes or more.
+    #[attr(computed)]
+    pub(crate) sustained_bits_per_second: Attr<i64>,
+    /// The rate to plan, without the overhead of a tunnel.
+    #[attr(computed)]
+    pub(crate) planned_bits_per_second: Attr<i64>,
+    /// Traffic out of the cloud in a month.
+    #[attr(computed)]
+    pub(crate) out_per_month_bytes: Attr<i64>,
+}
+
 /// The result of a link option.
 #[derive(Clone, Debug, Default, PartialEq, Object)]
 pub(crate) struct Link {
-    /// Whether it fits: `fits`, `tight`, `too slow` or `unusable`.
+    /// Whether it fits: `fits`, `tight`, `slow` or `unusable`.
     #[attr(computed)]
     pub(crate) verdict: Attr<String>,
     /// Reasons for the verdict.
     #[attr(computed)]
     pub(crate) reasons: Attr<Vec<String>>,
+    /// Rate per direction, of all gateways together.
+    #[attr(computed)]
+    pub(crate) rate_bits_per_second: Attr<i64>,
+    /// Part of the rate that the peak uses. Above 1, transfers are late.
+    #[attr(computed)]
+    pub(crate) peak_utilisation: Attr<f64>,
+    /// Part of the time that training waits for checkpoints. Null without `checkpoint`.
+    #[attr(computed)]
+    pub(crate) lost_to_checkpoints: Attr<f64>,
+    /// Each transfer alone on the link, by dataset; that of a checkpoint has the name `checkpoint`.
+    #[attr(computed)]
+    pub(crate) transfers: Map<TransferResult>,
     /// Cost of a month in USD.
     #[attr(computed)]
     pub(crate) monthly_cost: Attr<f64>,
-    /// The part of the cost that is traffic out of the cloud, in USD.
+    /// Part of the cost that is traffic out of the cloud, in USD.
     #[attr(computed)]
     pub(crate) monthly_egress: Attr<f64>,
+    /// Part of the cost that is time in which training waits for checkpoints, in USD.
+    #[attr(computed)]
+    pub(crate) monthly_waiting: Attr<f64>,
     /// Planned rate of each gateway in Mbit/s. Null for links other than `wireguard`.
     #[attr(computed)]
     pub(crate) planned_rate_mbit: Attr<i64>,
+    /// Planned rate of each agent in Mbit/s. Null for links other than `wireguard`, or without a number of pods.
+    #[attr(computed)]
+    pub(crate) agent_planned_rate_mbit: Attr<i64>,
+}
+
+/// A transfer over a link.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct TransferResult {
+    /// Time that it needs, in seconds.
+    #[attr(computed)]
+    pub(crate) time_seconds: Attr<f64>,
+    /// Time that it may take, in seconds.
+    #[attr(computed)]
+    pub(crate) within_seconds: Attr<f64>,
+    /// Whether it ends in time.
+    #[attr(computed)]
+    pub(crate) in_time: Attr<bool>,
+}
+
+/// The traffic of a training.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct TrainingResult {
+    /// Size of the gradients.
+    #[attr(computed)]
+    pub(crate) gradients_bytes: Attr<i64>,
+    /// Participants of an all-reduce.
+    #[attr(computed)]
+    pub(crate) groups: Attr<i64>,
+    /// Possible ways to exchange gradients: `one-site`, `ring`, `parameter-server`, `federated`.
+    #[attr(computed)]
+    pub(crate) modes: Map<ModeResult>,
+    /// Reasons for the recommended one.
+    #[attr(computed)]
+    pub(crate) reasons: Attr<Vec<String>>,
+}
+
+/// What a way to exchange gradients costs.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct ModeResult {
+    /// Bytes over the slowest link, per step or per round of federated training.
+    #[attr(computed)]
+    pub(crate) traffic_bytes: Attr<i64>,
+    /// Rate of this link.
+    #[attr(computed)]
+    pub(crate) rate_bits_per_second: Attr<i64>,
+    /// Time for communication per step, in seconds.
+    #[attr(computed)]
+    pub(crate) time_per_step_seconds: Attr<f64>,
+    /// Part of the time that is communication.
+    #[attr(computed)]
+    pub(crate) share: Attr<f64>,
+    /// Whether this is at most `training.limit`.
+    #[attr(computed)]
+    pub(crate) acceptable: Attr<bool>,
 }

@@ -55,15 +55,35 @@ fn the_plan_of_the_example() {
     let made = compute(config()).unwrap();
     assert_eq!(made.fits, true.into());
     assert_eq!(made.recommended_link, "gateways".into());
-    // 98 GB in 15 minutes are 871 Mbit/s, of which 70 % leave 1,244 Mbit/s for two gateways and eight agents.
-    assert_eq!(made.planned_rate_mbit, 623.into());
-    assert_eq!(made.agent_planned_rate_mbit, 156.into());
-    assert_eq!(made.recommended_training, "train at one site".into());
+    // 98 GB in 15 minutes are 871.1 Mbit/s, for which 70 % are 1,244.4 Mbit/s: with the overhead of 1452 / 1368, 1,320.9 Mbit/s for
+    // two gateways and eight agents.
+    assert_eq!(made.planned_rate_mbit, 661.into());
+    assert_eq!(made.agent_planned_rate_mbit, 166.into());
+    assert_eq!(made.recommended_training, "one-site".into());
+    let demand = made.demand.known().unwrap();
+    assert_eq!(demand.up_bits_per_second, 871_111_112.into());
+    assert_eq!(demand.planned_bits_per_second, 1_244_444_446.into());
     let links = made.link.known().unwrap();
     let gateways = links["gateways"].known().unwrap();
     assert_eq!(gateways.verdict, "fits".into());
     assert_eq!(gateways.monthly_cost, 324.2.into());
+    assert_eq!(gateways.rate_bits_per_second, 3_000_000_000_i64.into());
+    assert_eq!(gateways.peak_utilisation, 0.2904.into());
+    // 40 s of 30 min and 40 s.
+    assert_eq!(gateways.lost_to_checkpoints, 0.0217.into());
+    let transfers = gateways.transfers.known().unwrap();
+    // 98 GB at 3 Gbit/s, of 15 min.
+    let checkpoint = transfers["checkpoint"].known().unwrap();
+    assert_eq!((&checkpoint.time_seconds, &checkpoint.within_seconds), (&261.333.into(), &900.0.into()));
+    assert_eq!(transfers["tokens"].known().unwrap().in_time, true.into());
     assert_eq!(links["cloud-sync"].known().unwrap().verdict, "unusable".into());
+    let training = made.training_plan.known().unwrap();
+    assert_eq!((&training.groups, &training.gradients_bytes), (&8.into(), &14_000_000_000_i64.into()));
+    let modes = training.modes.known().unwrap();
+    assert_eq!(modes.keys().collect::<Vec<_>>(), ["federated", "one-site", "parameter-server"]);
+    let one_site = modes["one-site"].known().unwrap();
+    assert_eq!((&one_site.time_per_step_seconds, &one_site.acceptable), (&1.96.into(), &true.into()));
+    assert_eq!(modes["parameter-server"].known().unwrap().acceptable, false.into());
     insta::assert_snapshot!(made.markdown.value().unwrap());
 }
 
@@ -78,10 +98,43 @@ fn without_gateways_and_training_there_is_nothing_for_them() {
         ..config()
     })
     .unwrap();
-    assert_eq!((made.planned_rate_mbit, made.recommended_training), (Attr::Null, Attr::Null));
+    assert_eq!((made.planned_rate_mbit, made.agent_planned_rate_mbit), (Attr::Null, Attr::Null));
+    assert_eq!((made.recommended_training, made.training_plan), (Attr::Null, Attr::Null));
     let links = made.link.known().unwrap();
     // 2 TB are 1,862.6 GiB.
     assert_eq!(links["direct-connect"].known().unwrap().monthly_egress, 18.63.into());
+}
+
+#[test]
+fn agents_and_copies_need_a_number_of_pods() {
+    let of = |pods: Option<i64>, per_pod: bool| {
+        compute(CapacityPlan {
+            training: Attr::Null,
+            checkpoint: Attr::Null,
+            pods: pods.into(),
+            datasets: map([(
+                "tokens",
+                Dataset {
+                    size: "100 GB".into(),
+                    within: "1 h".into(),
+                    per_pod: per_pod.into(),
+                    ..Dataset::default()
+                },
+            )]),
+            ..config()
+        })
+    };
+    assert_eq!(of(None, false).unwrap().agent_planned_rate_mbit, Attr::Null);
+    // 222.2 Mbit/s / 70 % × 1452 / 1368, for four agents.
+    assert_eq!(of(Some(4), false).unwrap().agent_planned_rate_mbit, 85.into());
+    let four_copies = of(Some(4), true).unwrap();
+    assert_eq!(four_copies.demand.known().unwrap().down_bits_per_second, 888_888_889.into());
+    let refused = of(None, true).unwrap_err();
+    assert_eq!(
+        refused.0[0].path.as_ref().map(ToString::to_string).as_deref(),
+        Some("datasets[\"tokens\"].per_pod")
+    );
+    assert!(refused.0[0].detail.ends_with("for example `pods = 8`."), "{}", refused.0[0].detail);
 }
 
 #[test]

@@ -110,6 +110,16 @@ fn gateway() -> GatewayStatus {
     }
 }
 
+/// `warren capacity --measured` reads this scrape in its tests.
+#[test]
+fn the_scrape_of_a_gateway() {
+    let mut interface = sample();
+    interface.interface = "gw-a".into();
+    interface.peers.clear();
+    interface.services = None;
+    insta::assert_snapshot!(render(&interface, Some(Rate { rx: 250e6, tx: 1e3 })) + &gateway().metrics());
+}
+
 /// Metric names in a text, each with the labels that are asked of it in braces.
 fn named(text: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
