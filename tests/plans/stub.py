@@ -63,6 +63,7 @@ class Stub:
         self.resources = {kind: parse("id* " + text) for kind, text in table["resources"].items()}
         self.data = {kind: parse(text) for kind, text in table["data"].items()}
         self.answers = table["answers"]
+        self.reports = table.get("reports", {})
         self.settings = parse(table["provider"])
 
     def block(self, tree):
@@ -116,7 +117,15 @@ class Stub:
         return self.wire.UpgradeResourceState.Response(upgraded_state=pack(self.wire, state))
 
     def ReadResource(self, request, context):
-        return self.wire.ReadResource.Response(new_state=request.current_state)
+        state = unpack(request.current_state)
+        reported = self.reports.get(request.type_name, {}).get(state and state.get("name"), {})
+        for name, value in reported.items():
+            if isinstance(value, list):
+                blocks = state[name] or []
+                blocks += [dict() for _ in value[len(blocks) :]]
+                value = [block | extra for block, extra in zip(blocks, value, strict=True)]
+            state[name] = value
+        return self.wire.ReadResource.Response(new_state=pack(self.wire, state))
 
     def PlanResourceChange(self, request, context):
         prior, wanted = unpack(request.prior_state), unpack(request.proposed_new_state)

@@ -70,8 +70,46 @@ GOOGLE = {
         "google_container_cluster": "self_link* name !network? !subnetwork? location cluster_ipv4_cidr?"
         " services_ipv4_cidr* ip_allocation_policy[cluster_ipv4_cidr_block? services_ipv4_cidr_block?"
         " cluster_secondary_range_name? services_secondary_range_name?]"
-        " private_cluster_config[enable_private_nodes:b master_ipv4_cidr_block? private_endpoint_subnetwork]",
+        " private_cluster_config[enable_private_nodes:b master_ipv4_cidr_block? private_endpoint_subnetwork]"
+        " release_channel[channel]",
         "google_compute_router": "name !network region?",
+    },
+    # What Google adds to objects that exist, by type and name: `clusterIpv4Cidr`, `ipAllocationPolicy` and
+    # `privateClusterConfig` of `projects.locations.clusters` in the Kubernetes Engine API, and the secondary ranges that
+    # clusters create in their subnetwork. Blocks are merged in order.
+    "reports": {
+        "google_container_cluster": {
+            "named": {
+                "cluster_ipv4_cidr": "10.172.0.0/14",
+                "services_ipv4_cidr": "10.171.0.0/20",
+                "ip_allocation_policy": [
+                    {"cluster_ipv4_cidr_block": "10.172.0.0/14", "services_ipv4_cidr_block": "10.171.0.0/20"}
+                ],
+                "private_cluster_config": [{"master_ipv4_cidr_block": "10.170.16.0/28"}],
+            },
+            "one": {
+                "cluster_ipv4_cidr": "10.180.0.0/17",
+                "services_ipv4_cidr": "34.118.224.0/20",
+                "ip_allocation_policy": [
+                    {"cluster_ipv4_cidr_block": "10.180.0.0/17", "services_ipv4_cidr_block": "34.118.224.0/20"}
+                ],
+            },
+            "two": {
+                "cluster_ipv4_cidr": "10.180.128.0/17",
+                "services_ipv4_cidr": "34.118.224.0/20",
+                "ip_allocation_policy": [
+                    {"cluster_ipv4_cidr_block": "10.180.128.0/17", "services_ipv4_cidr_block": "34.118.224.0/20"}
+                ],
+            },
+        },
+        "google_compute_subnetwork": {
+            "chosen": {
+                "secondary_ip_range": [
+                    {"range_name": "gke-one-pods-1a2b3c4d", "ip_cidr_range": "10.180.0.0/17"},
+                    {"range_name": "gke-two-pods-5e6f7a8b", "ip_cidr_range": "10.180.128.0/17"},
+                ]
+            }
+        },
     },
     "data": {
         "google_compute_network": "id* self_link* name project? subnetworks_self_links*:ls",

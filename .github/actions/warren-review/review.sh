@@ -8,16 +8,23 @@ mkdir -p "$folder"
 slug="$(printf '%s' "$TITLE" | tr -c 'A-Za-z0-9' '-')"
 mark="<!-- warren-review:$slug -->"
 
-"$WARREN" diagram "$PLAN" --diff --title "$TITLE" --output "$folder/network.svg"
-"$WARREN" diagram "$PLAN" --diff --title "$TITLE" --format html --output "$folder/network.html"
-"$WARREN" diagram "$PLAN" --diff --title "$TITLE" --format markdown --output "$folder/network.md"
-
 policies=()
 for file in $POLICY; do
     policies+=(--policy "$file")
 done
+severity=()
+if [ -n "${UNCONNECTED:-}" ]; then
+    severity=(--unconnected "$UNCONNECTED")
+fi
+
+# The picture shows the paths that a policy forbids.
+draw=("$WARREN" diagram "$PLAN" "${policies[@]}" --diff --title "$TITLE")
+"${draw[@]}" --output "$folder/network.svg"
+"${draw[@]}" --format html --output "$folder/network.html"
+"${draw[@]}" --format markdown --output "$folder/network.md"
+
 code=0
-"$WARREN" check "$PLAN" "${policies[@]}" >"$folder/check.txt" 2>&1 || code=$?
+"$WARREN" check "$PLAN" "${policies[@]}" "${severity[@]}" >"$folder/check.txt" 2>&1 || code=$?
 
 {
     printf '%s\n' "$mark"

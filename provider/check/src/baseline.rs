@@ -60,7 +60,7 @@ impl Baseline {
     pub fn json(&self) -> String {
         let mut findings: Vec<Known> = self.known.values().cloned().collect();
         findings.sort();
-        crate::text(|out| {
+        crate::written(|out| {
             serde_json::to_writer_pretty(&mut *out, &File { version: VERSION, findings })?;
             out.write_all(b"\n")
         })

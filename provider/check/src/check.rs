@@ -3,7 +3,7 @@
 use crate::connections::Connections;
 use crate::finding::{Subnets, Unlisted, defect};
 use crate::plans::{self, cloud_findings, cloud_rule};
-use crate::table::{Table, World};
+use crate::table::{Search, Table, World};
 use crate::{Fabric, Fabrics, Finding, Report, Rule, Screen, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -55,7 +55,8 @@ pub fn each_page(
     let gathered = Gathered::new(inputs, claims, held.get());
     let mut page = Vec::new();
     let (world, _) = gathered.world(fabrics);
-    Table::new(&gathered.model, &world).each_overlap(&screen.again(), |index, _, finding| {
+    let table = Table::new(&gathered.model, &world);
+    table.each_overlap(&Search::new(&table), &screen.again(), |index, _, finding| {
         if index >= held.get() {
             page.push(finding());
         }
@@ -110,6 +111,7 @@ impl Gathered {
         files.extend(files_of(&claims));
         claims.reservations.retain(|claim| !owners.contains(claim.owner.as_str()));
         model.merge(claims);
+        model.sort();
         Self { model, told: findings, unlisted, files, named }
     }
 
@@ -150,15 +152,16 @@ fn report(
     findings.extend(model.defects.iter().map(|found| defect(&found.owner, &found.site, &found.error)));
     findings.extend(clouds(model));
     findings.extend(peerings(model));
-    findings.extend(site_routes(model));
+    findings.extend(site_routes(model, &world));
     let table = Table::new(model, &world);
-    findings.extend(table.outside());
+    let search = Search::new(&table);
+    findings.extend(table.outside(&search));
     findings.sort();
     findings.dedup();
     screen.start();
     findings.retain(|finding| screen.keeps(finding));
     screen.start();
-    let (overlaps, more) = table.overlaps(limit, all, screen);
+    let (overlaps, more) = table.overlaps(&search, (limit, all), screen);
     findings.extend(overlaps);
     let ranges = table.len();
     let subnets = Subnets::new(&model.attachments);
@@ -340,24 +343,59 @@ fn peerings(model: &Model) -> Vec<Finding> {
 
 /// Static routes to sites behind VPNs that lead into the range of a network. A broader route is normal: inside the network, its
 /// own range is more specific.
-fn site_routes(model: &Model) -> Vec<Finding> {
+fn site_routes(model: &Model, world: &World<'_>) -> Vec<Finding> {
+    let (connections, fabrics) = (&world.connections, world.fabrics);
     let mut found = Vec::new();
     for route in &model.site_routes {
-        let blocks = model.networks.iter().flat_map(|network| {
-            network.blocks.iter().map(move |block| (network.name.as_str(), network.owner.as_str(), block))
-        });
-        for (name, owner, block) in blocks.filter(|(_, _, block)| block.net.contains(&route.block.net)) {
+        let hub = route.hub.as_deref().and_then(|hub| connections.number(hub));
+        let own = hub.and_then(|hub| connections.declared(hub));
+        let own = own.or_else(|| world.of_file(&route.block.site.file));
+        let blocks = model
+            .networks
+            .iter()
+            .flat_map(|network| network.blocks.iter().map(move |block| (network, block)))
+            .filter(|(_, block)| block.net.contains(&route.block.net));
+        for (network, block) in blocks {
+            let name = network.name.as_str();
+            let node = connections.number(&network.id);
+            let declared = node.and_then(|node| connections.declared(node));
+            let declared = declared.or_else(|| world.of_file(&block.site.file));
+            let linked = hub.zip(node).filter(|(hub, node)| connections.connected(*hub, *node));
+            let (severity, tie, joined) = match (own.zip(declared), linked) {
+                (Some((one, other)), _) if one != other => continue,
+                (Some((fabric, _)), _) => (
+                    fabrics.connected,
+                    format!("both belong to the fabric {}", fabrics.declared[fabric].name),
+                    true,
+                ),
+                (None, Some((hub, node))) => (
+                    fabrics.connected,
+                    connections
+                        .path(hub, node)
+                        .map(|links| format!("connected by {links}"))
+                        .unwrap_or_default(),
+                    true,
+                ),
+                (None, None) if hub.is_none() => {
+                    let gateway = format!("the plan does not show the gateway of {}", route.name);
+                    (fabrics.unconnected, gateway, false)
+                }
+                (None, None) => (fabrics.unconnected, "nothing in the files connects them".to_owned(), false),
+            };
+            let Some(severity) = severity else { continue };
+            let why =
+                "the network never sends these addresses to the site, and other networks send them there";
+            let apart = "the network cannot be connected to the site later";
+            let why = if joined { why } else { apart };
             found.push(Finding {
-                severity: Severity::Error,
+                severity,
                 rule: Rule::SiteRoute,
-                sides: vec![side(&route.name, &route.owner, &route.block), side(name, owner, block)],
+                sides: vec![side(&route.name, &route.owner, &route.block), side(name, &network.owner, block)],
                 message: format!(
                     "{} sends {} to a site behind a VPN, but {name} uses {}",
                     route.name, route.block.net, block.net
                 ),
-                detail:
-                    "the network never sends these addresses to the site, and other networks send them there"
-                        .to_owned(),
+                detail: format!("{why}\n{tie}"),
                 hint: Some("move the network, or use addresses of the site that no network has".to_owned()),
             });
         }

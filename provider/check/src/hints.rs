@@ -1,13 +1,13 @@
 //! What to do about conflicts: new ranges that can all be used, and reasons where there are none.
 
 use crate::plans::cloud_findings;
-use crate::table::{Facts, Pair, Table};
+use crate::table::{Pair, Table};
 use warren_cidr::{ConflictScan, IpNet, Moves, Range, Wish};
 
 impl Table<'_> {
     /// Plans new ranges for all conflicts together.
     pub(crate) fn moves(&self, scan: &ConflictScan<'_>) -> Moves<'_> {
-        let wishes: Vec<Wish> = self.facts.iter().map(|facts| self.wish(facts)).collect();
+        let wishes: Vec<Wish> = (0..self.len()).map(|index| self.wish(index)).collect();
         let counts = |one: usize, other: usize| !self.told(one, other);
         let fits = |index: usize, net: &IpNet| {
             let facts = &self.facts[index];
@@ -22,15 +22,18 @@ impl Table<'_> {
 
     /// How easily a range moves. What exists is harder to move than what a plan creates, and a connected network harder than
     /// another one. What another team owns cannot be moved here.
-    fn wish(&self, facts: &Facts<'_>) -> Wish {
+    fn wish(&self, index: usize) -> Wish {
         const LINK: u64 = 2;
         const LIVE: u64 = 20;
         const FOREIGN: u64 = 10_000;
+        let facts = &self.facts[index];
         let links = match (facts.node, facts.subnet) {
             (Some(node), None) => self.world.connections.degree(node) as u64,
             _ => 0,
         };
-        let foreign = facts.external || facts.entry && facts.refused;
+        // If nothing here belongs to the owner of an entry, its address plan is that of another team.
+        let ours = || self.owners.is_empty() || self.owners.contains(self.ranges[index].label.owner.as_str());
+        let foreign = facts.external || facts.entry && (facts.refused || !ours());
         let cost = links * LINK + u64::from(facts.live) * LIVE + u64::from(foreign) * FOREIGN;
         Wish { cost, fixed: facts.fixed }
     }

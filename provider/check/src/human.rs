@@ -37,7 +37,7 @@ pub struct Style {
 
 /// The report as text; `colour` adds ANSI colours, `quiet` leaves out notes and the summary.
 pub fn human(report: &Report, colour: bool, quiet: bool) -> String {
-    crate::text(|out| human_to(report, &no_pages, Style { colour, quiet, width: None }, out))
+    crate::written(|out| human_to(report, &no_pages, Style { colour, quiet, width: None }, out))
 }
 
 /// Writes the report as text.

@@ -8,7 +8,7 @@ use std::io;
 
 /// The report as JSON, with the fields of [`Report`].
 pub fn json(report: &Report) -> String {
-    crate::text(|out| json_to(report, &no_pages, out))
+    crate::written(|out| json_to(report, &no_pages, out))
 }
 
 /// Writes the report as JSON.

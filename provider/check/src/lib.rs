@@ -3,6 +3,7 @@
 //! The crate is pure: [`check`] turns inputs into a [`Report`]; [`human()`], [`json()`] and [`sarif()`] format it, and the functions that end in `_to` write it, also if it has more findings than memory holds. The result does not depend on the order of the inputs.
 
 mod baseline;
+mod bond;
 mod check;
 mod connections;
 mod exception;
@@ -22,7 +23,10 @@ mod rule;
 mod sarif;
 mod screen;
 mod table;
+mod text;
+mod twins;
 mod verdict;
+mod ways;
 
 pub use baseline::{Baseline, Known};
 pub use check::{check, check_all, each_page};
@@ -43,7 +47,7 @@ pub use screen::Screen;
 pub use verdict::verdict;
 
 /// What a function writes, as text.
-fn text(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
+fn written(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
     let mut bytes = Vec::new();
     // Writing to memory does not fail.
     let _ = write(&mut bytes);

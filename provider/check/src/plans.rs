@@ -77,7 +77,8 @@ pub(crate) fn add(plan: &AddressPlan, model: &mut Model, limit: usize) -> Told {
         for net in nets {
             let site = site(plan, &format!("reserved.{name}"));
             let block = Block { net: *net, site };
-            model.excluded.push(Excluded { name: name.clone(), owner: plan.owner.clone(), block });
+            let (name, owner) = (name.clone(), plan.owner.clone());
+            model.excluded.push(Excluded { name, owner, network: None, block });
         }
     }
     model.defects.extend(plan.defects.iter().cloned());

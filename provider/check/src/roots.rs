@@ -1,6 +1,7 @@
 //! Root causes: a conflict of two networks explains those of their subnets, which are counted instead of listed.
 
-use crate::table::{Table, Twins};
+use crate::table::Table;
+use crate::twins::Twins;
 use std::collections::BTreeMap;
 use warren_cidr::{Conflict, ConflictScan};
 

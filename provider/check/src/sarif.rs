@@ -9,7 +9,7 @@ use std::io;
 
 /// The report as SARIF 2.1.0. `version` is the version of the tool.
 pub fn sarif(report: &Report, version: &str) -> String {
-    crate::text(|out| sarif_to(report, &no_pages, version, out))
+    crate::written(|out| sarif_to(report, &no_pages, version, out))
 }
 
 /// Writes the report as SARIF 2.1.0.
@@ -36,7 +36,7 @@ pub fn sarif_errors(errors: &[(String, String)], version: &str) -> String {
     };
     let notifications: Vec<Value> = errors.iter().map(notification).collect();
     let properties = json!({ "errors": errors.len(), "warnings": 0, "omitted": 0 });
-    crate::text(|out| log(version, false, &notifications, &properties, json!([]), out))
+    crate::written(|out| log(version, false, &notifications, &properties, json!([]), out))
 }
 
 fn log(

@@ -51,6 +51,8 @@ impl<'a> Nest<'a> {
         let sweep = overlaps(&nets);
         let mut current = None;
         let mut around: Vec<(usize, bool)> = Vec::new();
+        // The last range for which each one was not free, so that no search is needed.
+        let mut blocked: Vec<Option<usize>> = vec![None; ranges.len()];
         for (outer, inner) in sweep.pairs() {
             let (outer, inner) = (order[outer], order[inner]);
             if current != Some(inner) {
@@ -58,8 +60,13 @@ impl<'a> Nest<'a> {
                 current = Some(inner);
             }
             let clash = scan.pair(outer, inner).is_some();
-            around.push((outer, clash));
-            if clash && counts(outer, inner) {
+            // What the outer range moves with is around the inner one, too, and came before.
+            let free = !clash && this.above[outer].is_none_or(|above| blocked[above] != Some(inner));
+            if !free {
+                blocked[outer] = Some(inner);
+            }
+            around.push((outer, free));
+            if clash && !this.more && counts(outer, inner) {
                 if this.conflicts.len() < limit {
                     this.conflicts.push((outer, inner));
                 } else {
@@ -77,7 +84,8 @@ impl<'a> Nest<'a> {
         this
     }
 
-    /// Decides what a range moves with: its network, or the innermost range around it without a conflict.
+    /// Decides what a range moves with: its network, or the innermost range around it without a conflict. `around` has the ranges
+    /// that contain it, and whether neither they nor what they move with conflict with it.
     fn attach(&mut self, inner: Option<usize>, around: &mut Vec<(usize, bool)>) {
         if let Some(inner) = inner {
             let own = &self.ranges[inner].label;
@@ -90,22 +98,20 @@ impl<'a> Nest<'a> {
                 let other = &self.ranges[outer];
                 other.net == self.ranges[inner].net && !own.id.is_empty() && other.label.id == own.id
             };
-            let innermost = |fits: &dyn Fn(usize) -> bool| {
-                around.iter().rev().map(|(outer, _)| *outer).find(|outer| fits(*outer))
-            };
-            let free = |outer: usize| {
-                let clashes = |index: usize| around.iter().any(|&(other, clash)| clash && other == index);
-                !self.chain(outer).any(clashes)
+            let innermost = |fits: &dyn Fn(usize, bool) -> bool| {
+                around.iter().rev().find(|(outer, free)| fits(*outer, *free)).map(|(outer, _)| *outer)
             };
             let reserved = |index: usize| self.ranges[index].label.kind == RangeKind::Reserved;
             self.above[inner] = if reserved(inner) {
                 None
-            } else if let Some(own) = innermost(&is_twin).or_else(|| innermost(&is_home)) {
+            } else if let Some(own) =
+                innermost(&|outer, _| is_twin(outer)).or_else(|| innermost(&|outer, _| is_home(outer)))
+            {
                 Some(own)
             } else if matches!(own.parent, Parent::Of(_)) {
                 None
             } else {
-                innermost(&|outer| !reserved(outer) && free(outer))
+                innermost(&|outer, free| free && !reserved(outer))
             };
         }
         around.clear();

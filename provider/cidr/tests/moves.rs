@@ -69,6 +69,17 @@ fn subnets_move_with_their_network_and_keep_their_offset() {
     assert!(nets[6].starts_with("10.1."), "{nets:?}");
 }
 
+/// The work grows with the number of overlapping pairs: with a search in each pair, this would take hours.
+#[test]
+fn thousands_of_equal_ranges_are_planned() {
+    let ranges: Vec<Range> = (0..4_000).map(|at| network(&format!("v{at}"), "10.0.0.0/24")).collect();
+    let (after, why) = moved(&ranges, &vec![Wish::default(); ranges.len()]);
+    assert!(after.iter().any(|range| range.net != ranges[0].net), "nothing moves");
+    // More conflicts than are planned.
+    let given = why.iter().flatten().all(|why| why == "there are too many conflicts; resolve others first");
+    assert!(given, "{:?}", why[0]);
+}
+
 /// One network in conflict with five others moves, unless it is far larger.
 #[test]
 fn few_and_cheap_ranges_move() {

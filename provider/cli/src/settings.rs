@@ -237,11 +237,23 @@ fn explain(message: &str) -> String {
             Some((_, "a TOML datetime")) => {
                 "`until` is not a day; write one like 2027-01-31, without quotes".to_owned()
             }
-            Some((_, expected)) => format!("the value has another type; write {expected}"),
+            Some((_, expected)) => format!("the value has another type; write {}", kind(expected)),
             None => message.to_owned(),
         };
     }
     message.lines().collect::<Vec<_>>().join("; ")
+}
+
+/// The type that the parser expects, as TOML calls it.
+fn kind(expected: &str) -> &str {
+    match expected {
+        "a sequence" => "a list, such as [\"a\"]",
+        "a map" => "a table, such as { key = \"value\" }",
+        "a string" => "text in quotes",
+        _ if expected.starts_with("struct ") => "a table",
+        _ if expected.starts_with("string or table") => "\"error\", \"warning\" or \"ignore\"",
+        _ => expected,
+    }
 }
 
 fn unknown(rule: &str) -> String {

@@ -6,10 +6,15 @@ use std::path::Path;
 use warren_cli::{FINDINGS, FINE, Streams, UNUSABLE, run};
 
 fn warren(arguments: &[&str]) -> (u8, String, String) {
+    // Nothing connects the networks of these plans.
+    plain(&[arguments, &["--unconnected", "error"]].concat())
+}
+
+/// The command with its default settings.
+fn plain(arguments: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let streams = Streams { stdin: &mut &b""[..], stdout: &mut out, stderr: &mut err, colour: false };
-    // Nothing connects the networks of these plans.
-    let words = std::iter::once("warren").chain(arguments.iter().copied()).chain(["--unconnected", "error"]);
+    let words = std::iter::once("warren").chain(arguments.iter().copied());
     let code = run(words.map(OsString::from), streams);
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (code, text(out), text(err))
@@ -78,6 +83,46 @@ fn thirty_old_overlaps_do_not_hide_a_new_one() {
         serde_json::from_str(&warren(&[&compare[..], &["--format", "json"]].concat()).1).expect("JSON");
     assert_eq!((&report["known"], &report["errors"]), (&json!(29), &json!(0)));
     assert_eq!(report["fixed"][0]["rule"], "overlap");
+}
+
+/// With the default settings, a new overlap fails the check if the networks are connected, and is a warning otherwise.
+#[test]
+fn thirty_old_overlaps_and_the_default_settings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Each pair is at a transit gateway of its own, except for the last one.
+    let of = |count: usize, joined: usize| {
+        let mut tree: Value = serde_json::from_str(&plan(&pairs(0..count))).expect("JSON");
+        let changes = tree["resource_changes"].as_array_mut().expect("a list");
+        for change in changes.iter_mut() {
+            change["change"]["after"]["id"] = change["address"].clone();
+            change["change"]["after_unknown"] = json!({});
+        }
+        for name in (0..joined).flat_map(|at| [format!("a{at}"), format!("b{at}")]) {
+            let after = json!({"vpc_id": format!("aws_vpc.{name}"), "transit_gateway_id": format!("tgw-{}", &name[1..])});
+            changes.push(
+                json!({"address": format!("aws_ec2_transit_gateway_vpc_attachment.{name}"), "mode": "managed",
+                "type": "aws_ec2_transit_gateway_vpc_attachment", "name": name,
+                "change": {"actions": ["create"], "after": after, "after_unknown": {"id": true}}}),
+            );
+        }
+        tree.to_string()
+    };
+    let file = write(folder.path(), "plan.json", &of(30, 30));
+    let baseline = folder.path().join("baseline.json").display().to_string();
+    let (code, out, _) = plain(&["check", &file]);
+    assert_eq!((code, out.matches("error[overlap]").count()), (FINDINGS, 30), "{out}");
+    assert_eq!(plain(&["check", &file, "--write-baseline", &baseline]).0, FINE);
+    let compare = ["check", &file, "--baseline", &baseline];
+    assert_eq!(plain(&compare).0, FINE);
+    for (joined, expected, said) in [(31, FINDINGS, "error[overlap]: "), (30, FINE, "warning[overlap]: ")] {
+        write(folder.path(), "plan.json", &of(31, joined));
+        let (code, out, err) = plain(&compare);
+        assert_eq!((code, err.as_str()), (expected, ""), "{out}");
+        assert!(out.starts_with(said), "{out}");
+        assert!(out.contains("aws_vpc.a30") && out.contains("aws_vpc.b30"), "{out}");
+        assert_eq!(out.matches("[overlap]").count(), 1, "{out}");
+        assert!(out.contains("30 findings of the baseline"), "{out}");
+    }
 }
 
 /// Equal findings of several files have one fingerprint, but a further one is new.

@@ -109,6 +109,8 @@ pub struct Network {
     pub name: String,
     /// The repo or team that manages it.
     pub owner: String,
+    /// Name of the input.
+    pub file: String,
     /// The cloud whose limits apply.
     pub cloud: Option<Cloud>,
     /// The primary range, then secondary ones.
@@ -123,6 +125,18 @@ pub struct Network {
     pub live: bool,
     /// Its tags, if the cloud has tags of networks and they are known.
     pub tags: BTreeMap<String, String>,
+    /// The fabric of the provider `warren`, if that manages the network.
+    pub fabric: Option<Fabric>,
+}
+
+/// A fabric of the provider `warren`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fabric {
+    /// Its name.
+    Named(String),
+    /// The file does not show its name, so it may be any.
+    Unknown,
 }
 
 /// A range inside a network.
@@ -181,13 +195,17 @@ pub struct Reservation {
     pub refused: bool,
 }
 
-/// A range that no network may use: one that an address plan reserves, or that of a cluster of rented pods.
+/// A range that no network may use: one that an address plan reserves, that of a cluster of rented pods, or that of services or
+/// clients of a network.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Excluded {
     /// Its name.
     pub name: String,
     /// The owner of the address plan or the cluster.
     pub owner: String,
+    /// The network that reaches the range, so that only this network and those that it is connected to may not use it. `None` if no
+    /// network may use it.
+    pub network: Option<NetworkRef>,
     /// The range.
     pub block: Block,
 }
@@ -207,6 +225,8 @@ pub struct Peering {
     pub left: NetworkRef,
     /// The other side.
     pub right: NetworkRef,
+    /// Whether one side may use the VPN gateways of the other.
+    pub transit: bool,
 }
 
 /// Something that connects networks, such as an attachment to a transit gateway. Peerings are [`Peering`]s.
@@ -214,8 +234,10 @@ pub struct Peering {
 pub struct Link {
     /// Resource address, or a description.
     pub name: String,
-    /// Identities of what it connects: networks, as in [`Network::id`], and hubs of several networks.
-    pub ends: Vec<String>,
+    /// Identities of the networks that it connects, as in [`Network::id`].
+    pub networks: Vec<String>,
+    /// Identities of hubs, such as transit gateways: what a hub connects can reach each other through it.
+    pub hubs: Vec<String>,
     /// Whether it connects something that is known only after apply.
     pub open: bool,
 }
@@ -227,6 +249,8 @@ pub struct SiteRoute {
     pub name: String,
     /// The repo or team that manages it.
     pub owner: String,
+    /// Identity of the hub that leads to the site. `None` if it is known only after apply.
+    pub hub: Option<String>,
     /// The destination.
     pub block: Block,
 }
@@ -272,6 +296,20 @@ pub struct Model {
 }
 
 impl Model {
+    /// Sorts everything, so that the order of the inputs does not matter.
+    pub fn sort(&mut self) {
+        self.networks.sort();
+        self.subnets.sort();
+        self.reservations.sort();
+        self.excluded.sort();
+        self.peerings.sort();
+        self.links.sort();
+        self.site_routes.sort();
+        self.partial.sort();
+        self.attachments.sort();
+        self.unknown.sort();
+    }
+
     /// Adds the content of `other`.
     pub fn merge(&mut self, other: Model) {
         self.networks.extend(other.networks);

@@ -6,7 +6,7 @@ use std::path::Path;
 use warren_cli::{FINDINGS, FINE, UNUSABLE};
 
 /// A plan of resources that exist: address and attributes.
-fn plan(resources: &[(&str, Value)]) -> String {
+pub(crate) fn plan(resources: &[(&str, Value)]) -> String {
     let change = |(address, after): &(&str, Value)| {
         let (kind, name) = address.split_once('.').expect("an address");
         json!({"address": address, "mode": "managed", "type": kind, "name": name,
@@ -17,12 +17,12 @@ fn plan(resources: &[(&str, Value)]) -> String {
     json!({"format_version": "1.2", "resource_changes": changes}).to_string()
 }
 
-fn vpc(name: &str) -> Value {
+pub(crate) fn vpc(name: &str) -> Value {
     json!({"id": format!("vpc-{name}"), "cidr_block": "10.0.0.0/16", "tags": {"fabric": name}})
 }
 
 /// The check of VPCs `a` and `b` with one range, and of what may connect them.
-fn check(more: &[(&str, Value)], options: &[&str]) -> (u8, String) {
+pub(crate) fn check(more: &[(&str, Value)], options: &[&str]) -> (u8, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut resources = vec![("aws_vpc.a", vpc("a")), ("aws_vpc.b", vpc("b"))];
     resources.extend(more.iter().cloned());
@@ -32,7 +32,7 @@ fn check(more: &[(&str, Value)], options: &[&str]) -> (u8, String) {
     (code, out)
 }
 
-fn attach(name: &str, gateway: &str) -> Value {
+pub(crate) fn attach(name: &str, gateway: &str) -> Value {
     json!({"id": format!("attach-{name}"), "vpc_id": format!("vpc-{name}"), "transit_gateway_id": gateway})
 }
 
@@ -327,7 +327,16 @@ fn the_settings_of_overlaps_are_read() {
             "[[fabric]]\nname = \"a\"\nfile = [\"x\"]\n",
             "warren.toml:3:1: unknown key `file`; did you mean `files`?",
         ),
-        ("[[fabric]]\nname = \"a\"\nfiles = \"x\"\n", "warren.toml:3:9: the value has another type"),
+        (
+            "[[fabric]]\nname = \"a\"\nfiles = \"x\"\n",
+            "warren.toml:3:9: the value has another type; write a list, such as [\"a\"]\n",
+        ),
+        (
+            "[[fabric]]\nname = \"a\"\ntags = \"x\"\n",
+            "warren.toml:3:8: the value has another type; write a table, such as {",
+        ),
+        ("overlap = 1\n", "warren.toml:1:11: the value has another type; write a table\n"),
+        ("[[ignore]]\nrule = 1\n", "warren.toml:2:8: the value has another type; write text in quotes\n"),
     ] {
         let (code, out, err) = declared(folder.path(), settings, &[]);
         assert_eq!((code, out.as_str()), (UNUSABLE, ""), "{settings}");

@@ -2,6 +2,7 @@
 
 mod fabrics;
 mod hints;
+mod judged;
 mod memory;
 mod messages;
 mod outline;

@@ -32,7 +32,6 @@ fn vpc(context: &mut Context<'_>, resource: &Resource<'_>) {
         network.blocks.extend(blocks);
         network.complete &= complete;
     }
-    links::warren(context, resource);
 }
 
 fn association_v4(context: &mut Context<'_>, resource: &Resource<'_>) {
@@ -70,7 +69,9 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>, id: String, attri
     // Only the data source says so by an attribute.
     let fixed = resource.kind == "aws_default_vpc" || resource.values.is_true("default");
     let (live, tags) = (resource.live, links::tags(resource));
-    let network = Network { id, name, owner, cloud, blocks, complete, external, fixed, live, tags };
+    let (file, fabric) = (context.file.to_owned(), links::fabric(context, resource));
+    let network =
+        Network { id, name, owner, file, cloud, blocks, complete, external, fixed, live, tags, fabric };
     context.model.networks.push(network);
 }
 
@@ -105,6 +106,7 @@ fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
         site: context.site(resource, "peer_vpc_id", None),
         left: context.network(resource, "vpc_id"),
         right: context.network(resource, "peer_vpc_id"),
+        transit: false,
     };
     context.model.peerings.push(peering);
 }

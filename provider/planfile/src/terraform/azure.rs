@@ -1,7 +1,7 @@
 //! Azure: virtual networks, subnets and peerings of hashicorp/azurerm, for overlaps and diagrams.
 
 use super::resource::{Attribute, Resource};
-use super::role::{Role, is};
+use super::role::Role;
 use super::{Context, Reader, links};
 use warren_model::{Attachment, How, Network, NetworkRef, Peering, Subnet};
 
@@ -24,6 +24,7 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
         id: id.clone(),
         name,
         owner,
+        file: context.file.to_owned(),
         cloud: None,
         blocks,
         complete,
@@ -31,6 +32,7 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
         fixed: false,
         live: resource.live,
         tags: links::tags(resource),
+        fabric: None,
     });
     for (index, values) in resource.values.children("subnet") {
         let label = values.text("name").unwrap_or(&index).to_owned();
@@ -83,14 +85,13 @@ fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
 }
 
 /// Subnets and peerings name their network.
-fn of(context: &Context<'_>, resource: &Resource<'_>) -> (NetworkRef, Option<How>) {
+pub(super) fn of(context: &Context<'_>, resource: &Resource<'_>) -> (NetworkRef, Option<How>) {
     const ATTRIBUTE: &str = "virtual_network_name";
     if let Some(name) = resource.values.text(ATTRIBUTE) {
         let key = named(resource, name);
-        let mut found = context.resources.iter().filter(|other| {
-            is(other.kind, NETWORKS)
-                && other.values.text("name").is_some_and(|name| named(other, name) == key)
-        });
+        let mut found = context
+            .of_roles(NETWORKS)
+            .filter(|other| other.values.text("name").is_some_and(|name| named(other, name) == key));
         let id = found.next().map_or(key.clone(), |network| context.id(network));
         return (NetworkRef::Id(id), Some(How::Id));
     }
@@ -106,6 +107,9 @@ fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
         site: context.site(resource, "remote_virtual_network_id", None),
         left: of(context, resource).0,
         right: context.network(resource, "remote_virtual_network_id"),
+        transit: ["allow_gateway_transit", "use_remote_gateways"]
+            .into_iter()
+            .any(|attribute| resource.values.is_true(attribute)),
     };
     context.model.peerings.push(peering);
 }

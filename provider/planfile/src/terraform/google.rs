@@ -21,6 +21,7 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
         id: context.id(resource),
         name: resource.address.clone(),
         owner: context.owner.to_owned(),
+        file: context.file.to_owned(),
         cloud: Some(Cloud::Gcp),
         blocks: Vec::new(),
         complete: false,
@@ -29,9 +30,9 @@ fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
         fixed: false,
         live: resource.live,
         tags: BTreeMap::new(),
+        fabric: links::fabric(context, resource),
     };
     context.model.networks.push(network);
-    links::warren(context, resource);
     google_services::auto_mode(context, resource);
 }
 
@@ -111,31 +112,59 @@ fn global_address(context: &mut Context<'_>, resource: &Resource<'_>) {
     }
 }
 
+/// The range that Google gives the services of every cluster without one of its own, and that is not routed in the network ("VPC-native
+/// clusters", "IP address ranges for VPC-native clusters").
+const GKE_SERVICES: &str = "34.118.224.0/20";
+
+/// A range of a GKE cluster, until the ranges of all subnetworks are known.
+pub(super) struct ClusterRange {
+    subnet: Subnet,
+    /// Whether Google reports it because a subnetwork may have it.
+    reported: bool,
+}
+
 /// Ranges of a GKE cluster besides the subnetwork of its nodes: the range of the control plane, and the ranges of pods and
 /// services if the cluster creates them. Sizes alone, such as `/14`, do not determine a range.
+///
+/// Google reports all of them, also where a secondary range of the subnetwork holds them: `clusterIpv4Cidr`, and
+/// `clusterIpv4CidrBlock` and `servicesIpv4CidrBlock` of `ipAllocationPolicy` (Kubernetes Engine API, `projects.locations.clusters`),
+/// which hashicorp/google stores as computed attributes. `private_endpoint_subnetwork` names the subnetwork that has the range of
+/// the control plane.
 fn cluster(context: &mut Context<'_>, resource: &Resource<'_>) {
+    const POLICY: &str = "ip_allocation_policy";
+    const CONTROL: &str = "private_cluster_config";
     let network = context.network(resource, "network");
-    let own = ["cluster_ipv4_cidr"].map(|key| (resource.values, key.to_owned(), key));
+    let policy = resource.values.nested(POLICY);
+    let names = |key: &str| policy.is_some_and(|policy| policy.text(key).is_some());
+    let (pods, services) = ("cluster_secondary_range_name", "services_secondary_range_name");
+    let own = ["cluster_ipv4_cidr"].map(|key| (resource.values, key.to_owned(), key, Some(pods)));
     let blocks = [
-        ("private_cluster_config", "master_ipv4_cidr_block"),
-        ("ip_allocation_policy", "cluster_ipv4_cidr_block"),
-        ("ip_allocation_policy", "services_ipv4_cidr_block"),
+        (CONTROL, "master_ipv4_cidr_block", None),
+        (POLICY, "cluster_ipv4_cidr_block", Some(pods)),
+        (POLICY, "services_ipv4_cidr_block", Some(services)),
     ];
-    let nested = blocks.iter().flat_map(|(block, key)| {
+    let nested = blocks.iter().flat_map(|(block, key, named)| {
         let children = resource.values.children(block);
-        children.into_iter().map(move |(index, values)| (values, format!("{block}{index}.{key}"), *key))
+        children
+            .into_iter()
+            .map(move |(index, values)| (values, format!("{block}{index}.{key}"), *key, *named))
     });
     let mut seen = Vec::new();
-    for (values, path, key) in own.into_iter().chain(nested) {
+    for (values, path, key, named) in own.into_iter().chain(nested) {
         let whole = values.text(key).is_some_and(|text| !text.starts_with('/'));
         // Google reports the range of pods twice, and chooses ranges that are not configured.
         if !whole || values.text(key).is_some_and(|text| seen.contains(&text)) {
             continue;
         }
         seen.extend(values.text(key));
+        // The subnetwork has the range, or all clusters do.
+        if named.is_some_and(names) || values.text(key) == Some(GKE_SERVICES) {
+            continue;
+        }
         let Ok(Some(block)) = context.block(resource, &values, key, &path) else { continue };
         let (id, name) = (format!("{}#{key}", context.id(resource)), format!("{} ({key})", resource.address));
         let (owner, live) = (context.owner.to_owned(), resource.live);
+        let reported = live && (named.is_some() || values.text("private_endpoint_subnetwork").is_some());
         // The limits of subnets do not hold for it.
         let subnet = Subnet {
             id,
@@ -148,8 +177,27 @@ fn cluster(context: &mut Context<'_>, resource: &Resource<'_>) {
             fixed: false,
             blocks: vec![block],
         };
-        context.model.subnets.push(subnet);
+        context.clusters.push(ClusterRange { subnet, reported });
     }
+}
+
+/// Adds the ranges of clusters that are not those of subnetworks.
+pub(super) fn settle(context: &mut Context<'_>) {
+    let clusters = std::mem::take(&mut context.clusters);
+    let known: BTreeSet<(&NetworkRef, IpNet)> = context
+        .model
+        .subnets
+        .iter()
+        .flat_map(|subnet| subnet.blocks.iter().map(move |block| (&subnet.network, block.net)))
+        .collect();
+    let held =
+        |subnet: &Subnet| subnet.blocks.iter().all(|block| known.contains(&(&subnet.network, block.net)));
+    let added: Vec<Subnet> = clusters
+        .into_iter()
+        .filter(|range| !range.reported || !held(&range.subnet))
+        .map(|range| range.subnet)
+        .collect();
+    context.model.subnets.extend(added);
 }
 
 fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
@@ -160,6 +208,9 @@ fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
         site: context.site(resource, "peer_network", None),
         left: context.network(resource, "network"),
         right: context.network(resource, "peer_network"),
+        transit: ["export_custom_routes", "import_custom_routes"]
+            .into_iter()
+            .any(|attribute| resource.values.is_true(attribute)),
     };
     context.model.peerings.push(peering);
 }

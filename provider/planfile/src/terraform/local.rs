@@ -33,8 +33,8 @@ fn address_plan(context: &mut Context<'_>, resource: &Resource<'_>) {
             let site = context.site(resource, &format!("reserved[{:?}]", named.key), Some(item.at));
             let Some(text) = item.text() else { continue };
             if let Ok(Some(block)) = context.parse(text, site) {
-                let owner = context.owner.to_owned();
-                context.model.excluded.push(Excluded { name: named.key.to_string(), owner, block });
+                let (name, owner) = (named.key.to_string(), context.owner.to_owned());
+                context.model.excluded.push(Excluded { name, owner, network: None, block });
             }
         }
     }

@@ -121,22 +121,31 @@ pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Input {
     let owner = source
         .owner
         .map(str::to_owned)
-        .or_else(|| references.provider_constant("warren", "owner").map(str::to_owned))
+        .or_else(|| references.provider_text("warren", "owner").map(str::to_owned))
         .unwrap_or_else(|| source.name.to_owned());
     let mut context = Context {
         file: source.name,
         owner: &owner,
         resources: &resources,
-        fabric: references.provider_constant("warren", "fabric"),
+        by_role: BTreeMap::new(),
+        by_address: resources.iter().map(|resource| (resource.address.as_str(), resource)).collect(),
         locator: Locator::new(tree, &references, resources.iter()),
         ids: BTreeMap::new(),
+        addresses: BTreeMap::new(),
+        clusters: Vec::new(),
         services: Vec::new(),
         auto_mode: Vec::new(),
         model: Model::default(),
     };
     for resource in resources.iter().filter(|resource| is(resource.kind, NETWORKS)) {
         let id = context.id(resource);
+        context.addresses.entry(id.clone()).or_insert(&resource.address);
         context.ids.insert(&resource.address, id);
+    }
+    for resource in &resources {
+        if let Some(role) = role::role(resource.kind) {
+            context.by_role.entry(role).or_default().push(resource);
+        }
     }
     // Networks first: the other readers look for them.
     let (networks, others): (Vec<_>, Vec<_>) =
@@ -149,6 +158,7 @@ pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Input {
         }
     }
     google_services::settle(&mut context);
+    google::settle(&mut context);
     if resource::partial(tree) {
         context.model.partial.push(source.name.to_owned());
     }
@@ -160,12 +170,16 @@ pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Input {
 struct Context<'a> {
     file: &'a str,
     owner: &'a str,
-    /// The fabric that the provider block of Warren names.
-    fabric: Option<&'a str>,
     resources: &'a [Resource<'a>],
+    by_role: BTreeMap<Role, Vec<&'a Resource<'a>>>,
+    by_address: BTreeMap<&'a str, &'a Resource<'a>>,
     locator: Locator<'a>,
     /// Identities of networks by resource address.
     ids: BTreeMap<&'a str, String>,
+    /// The first address of each identity.
+    addresses: BTreeMap<String, &'a str>,
+    /// Ranges of Google's clusters, which may be those of subnetworks.
+    clusters: Vec<google::ClusterRange>,
     /// Ranges of Google's services, which may be inside a range that is allocated to them.
     services: Vec<Subnet>,
     /// Blocks of Google's auto mode networks.
@@ -179,6 +193,21 @@ impl Context<'_> {
         // Google's self link names the project, its id may be either form.
         let known = ["self_link", "id"].iter().find_map(|key| resource.values.text(key));
         known.map_or_else(|| format!("{}!{}", self.file, resource.address), canonical)
+    }
+
+    /// The resources with some roles.
+    fn of_roles<'s>(&'s self, roles: &'s [Role]) -> impl Iterator<Item = &'s Resource<'s>> {
+        roles.iter().filter_map(|role| self.by_role.get(role)).flatten().copied()
+    }
+
+    /// The resource with an ID.
+    fn with_id<'s>(&'s self, roles: &'s [Role], id: &str) -> Option<&'s Resource<'s>> {
+        let id = canonical(id);
+        self.of_roles(roles).find(|resource| {
+            ["self_link", "id"]
+                .iter()
+                .any(|key| resource.values.text(key).is_some_and(|own| canonical(own) == id))
+        })
     }
 
     fn site(&self, resource: &Resource<'_>, attribute: &str, at: Option<Position>) -> Site {
@@ -296,8 +325,7 @@ impl Context<'_> {
 
     /// The address of the network with an ID, or else the ID.
     fn address_of(&self, id: &str) -> String {
-        let mut known = self.ids.iter().filter(|(_, other)| *other == id);
-        known.next().map_or_else(|| id.to_owned(), |(address, _)| (*address).to_owned())
+        (*self.addresses.get(id).unwrap_or(&id)).to_owned()
     }
 
     fn found(&self, resource: &Resource<'_>, attribute: &str) -> Option<(String, How)> {
@@ -314,7 +342,7 @@ impl Context<'_> {
     /// Google also accepts the bare name of a network, which then means the only network with that name in the file.
     fn known_network(&self, resource: &Resource<'_>, text: &str) -> String {
         let id = canonical(text);
-        if id.contains('/') || id.starts_with("vpc-") || self.ids.values().any(|known| *known == id) {
+        if id.contains('/') || id.starts_with("vpc-") || self.addresses.contains_key(&id) {
             return id;
         }
         // Networks of two projects may have the same name.
@@ -322,9 +350,9 @@ impl Context<'_> {
         let differs = |other: &Resource<'_>| {
             project.zip(other.values.text("project")).is_some_and(|(one, other)| one != other)
         };
-        let mut named = self.resources.iter().filter(|other| {
-            is(other.kind, &["gcp.network"]) && other.values.text("name") == Some(text) && !differs(other)
-        });
+        let mut named = self
+            .of_roles(&["gcp.network"])
+            .filter(|other| other.values.text("name") == Some(text) && !differs(other));
         match (named.next(), named.next()) {
             (Some(network), None) => self.id(network),
             (None, _) => project.map_or(id, |project| format!("projects/{project}/global/networks/{text}")),

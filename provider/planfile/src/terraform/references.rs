@@ -21,6 +21,8 @@ pub(super) struct References<'a> {
     calls: BTreeMap<String, &'a Node>,
     /// Provider blocks, by their key in the plan.
     providers: BTreeMap<&'a str, &'a Node>,
+    /// Values of the variables of the root module.
+    variables: BTreeMap<&'a str, &'a Node>,
     addresses: BTreeSet<&'a str>,
 }
 
@@ -53,7 +55,13 @@ impl<'a> References<'a> {
         let blocks = tree.get("configuration").and_then(|node| node.get("provider_config"));
         let blocks = blocks.map(Node::entries).unwrap_or_default();
         let providers = blocks.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect();
-        let mut this = Self { resources: BTreeMap::new(), calls: BTreeMap::new(), providers, addresses };
+        let variables = tree.get("variables").map(Node::entries).unwrap_or_default();
+        let variables = variables
+            .iter()
+            .filter_map(|entry| Some((entry.key.as_str(), entry.value.get("value")?)))
+            .collect();
+        let (resources, calls) = (BTreeMap::new(), BTreeMap::new());
+        let mut this = Self { resources, calls, providers, variables, addresses };
         if let Some(root) = tree.get("configuration").and_then(|node| node.get("root_module")) {
             this.index(root, "");
         }
@@ -75,17 +83,29 @@ impl<'a> References<'a> {
         }
     }
 
-    /// A constant attribute of a provider block.
-    pub(super) fn provider_constant(&self, provider: &str, attribute: &str) -> Option<&'a str> {
-        self.providers.get(provider)?.get("expressions")?.get(attribute)?.get("constant_value")?.text()
+    /// An attribute of a provider block: a constant, or the value of a variable of the root module.
+    pub(super) fn provider_text(&self, provider: &str, attribute: &str) -> Option<&'a str> {
+        let block = self.providers.get(provider)?;
+        let expression = block.get("expressions")?.get(attribute)?;
+        if let Some(constant) = expression.get("constant_value") {
+            return constant.text();
+        }
+        // Variables of other modules may have the same name, and an expression may be more than a variable.
+        let [reference] = expression.get("references")?.items() else { return None };
+        let name =
+            reference.text()?.strip_prefix("var.").filter(|_| block.get("module_address").is_none())?;
+        self.variables.get(name)?.text()
+    }
+
+    /// The key of the provider block of a resource.
+    pub(super) fn provider_of(&self, resource: &Resource<'_>) -> Option<&'a str> {
+        let name = format!("{}{}.{}", bare(&module_path(resource.module)?), resource.kind, resource.name);
+        self.resources.get(&name)?.get("provider_config_key")?.text()
     }
 
     /// The constant AWS region of the provider block of a resource.
     pub(super) fn provider_region(&self, resource: &Resource<'_>) -> Option<&'a str> {
-        let path = module_path(resource.module)?;
-        let name = format!("{}{}.{}", bare(&path), resource.kind, resource.name);
-        let key = self.resources.get(&name)?.get("provider_config_key")?.text()?;
-        let block = self.providers.get(key)?.get("expressions")?;
+        let block = self.providers.get(self.provider_of(resource)?)?.get("expressions")?;
         // Warren's provider block has one attribute for each cloud.
         let region = match block.get("aws") {
             Some(aws) => aws.get("constant_value")?.get("region")?,

@@ -13,6 +13,6 @@ fn cluster(context: &mut Context<'_>, resource: &Resource<'_>) {
     const RANGE: &str = "network_cidr";
     if let Ok(Some(block)) = context.block(resource, &resource.values, RANGE, RANGE) {
         let (name, owner) = (resource.address.clone(), context.owner.to_owned());
-        context.model.excluded.push(Excluded { name, owner, block });
+        context.model.excluded.push(Excluded { name, owner, network: None, block });
     }
 }
