@@ -10,7 +10,7 @@ const RUNTIME: &[&[&str]] = &[
     &["datapath_runner", "lookups"],
     &["control"],
     &["metrics", "net", "netstack", "uapi"],
-    &["datapath", "host", "listen", "log", "random", "status"],
+    &["datapath", "host", "listen", "log", "random", "status", "supervise"],
     &["problem"],
 ];
 

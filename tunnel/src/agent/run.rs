@@ -16,7 +16,7 @@ use super::{
     settings::{self, Settings},
     supervisor::Agent,
 };
-use crate::runtime::{ListenAddress, host::folders, log, metrics, problem::Result};
+use crate::runtime::{ListenAddress, host::folders, log, metrics, metrics::Source as _, problem::Result};
 
 /// Runs until a signal ends it.
 ///
@@ -32,7 +32,7 @@ pub fn run(args: &AgentArgs) -> Result<()> {
     let Claimed { chosen, source, .. } = &claimed;
     let settings = load_settings(args, token, None)?;
     let (events, received) = mpsc::channel();
-    listen_to_signals(&events)?;
+    listen_to_signals(&events, source.supervisor())?;
     Agent::up(settings, chosen, &events, source)?.run(&received)
 }
 
