@@ -10,8 +10,8 @@ const RUNTIME: &[&[&str]] = &[
     &["datapath_runner", "lookups"],
     &["control"],
     &["metrics", "net", "netstack", "uapi"],
-    &["datapath", "host", "listen", "log", "random", "status", "supervise"],
-    &["problem"],
+    &["datapath", "host", "listen", "log", "random", "status"],
+    &["problem", "supervise"],
 ];
 
 #[test]
