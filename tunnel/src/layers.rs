@@ -11,7 +11,7 @@ const RUNTIME: &[&[&str]] = &[
     &["control"],
     &["metrics", "net", "netstack", "uapi"],
     &["datapath", "host", "listen", "log", "random", "status"],
-    &["problem"],
+    &["problem", "supervise"],
 ];
 
 #[test]

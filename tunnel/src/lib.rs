@@ -21,6 +21,7 @@ use std::os::fd::AsFd as _;
 use cli::{Cli, Command};
 use commands::print_error;
 use runtime::{
+    host::environment,
     log::{self, LogFormat},
     problem::{Problem, Result},
 };
@@ -30,6 +31,9 @@ pub fn run(cli: Cli) -> u8 {
     if let Err(problem) = cli.refuse_keys() {
         print_error(&problem);
         return 1;
+    }
+    if matches!(cli.command, Command::Agent(_) | Command::Exec(_) | Command::Gateway(_)) {
+        environment::protect();
     }
     let result = match cli.command {
         Command::Agent(args) => log::start(args.log_format, &args.log_level).and_then(|()| {

@@ -1,6 +1,6 @@
 //! One function for each parser of bytes from outside. Any bytes may be given; only a defect panics.
 //!
-//! `tests/fuzz` lets libFuzzer choose the bytes; `tests/hostile.rs` chooses them from a seed, within seconds. Targets that need
+//! `tests/fuzz` lets libFuzzer choose the bytes; `tests/hostile` chooses them from a seed, within seconds. Targets that need
 //! the inside of a crate are in its module `fuzz`, which product builds do not compile, with tests of their own.
 
 use std::net::SocketAddr;

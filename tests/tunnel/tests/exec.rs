@@ -219,3 +219,24 @@ fn the_first_process_of_a_container_takes_in_orphans_and_passes_signals_on() {
     assert_eq!(child.wait().unwrap().code(), Some(4), "{told}");
     drop(lab.gateway);
 }
+
+/// A program of the same user could read the token of the tunnel from its parent.
+#[test]
+fn the_program_finds_no_secret_in_its_parent() {
+    let lab = lab(true);
+    let read = ["sh", "-c", "tr '\\0' '\\n' < /proc/$PPID/environ"];
+    let marker = "k4.secret-of-the-tunnel";
+    // Root may read any process: nothing is left to read.
+    let program = Implementation::WarrenTunnel.path().unwrap();
+    let mut command = lab.hosts[0].command(program);
+    command.arg("exec").arg("--config").arg(lab.home.path().join("pod.conf"));
+    command.args(["--metrics", "off", "--device", "user", "--"]).args(read);
+    let output =
+        command.env("WARREN_TOKEN", marker).env("XDG_RUNTIME_DIR", lab.home.path()).output().unwrap();
+    let seen = text(&output.stdout);
+    assert!(seen.contains("XDG_RUNTIME_DIR=") && !seen.contains(marker), "{seen}{}", text(&output.stderr));
+    // Others may not even read the rest.
+    let output = lab.exec(&[]).args(read).env("WARREN_TOKEN", marker).output().unwrap();
+    assert_eq!(text(&output.stdout), "", "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("denied"), "{}", text(&output.stderr));
+}

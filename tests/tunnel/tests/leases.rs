@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use warren_lease::{Enrolment, Outcome, Refusal, Settings, Shared, Transaction};
 use warren_store::{Etcd, EtcdSettings, Member, News, Store};
 use warren_tunnel::enrolment::leases::{LeaseService, PeerEvent};
+use warren_tunnel::runtime::supervise::Supervisor;
 use warren_tunnel_tests::program;
 use warren_wire::token::{SigningKey, TokenId};
 use warren_wire::{PrivateKey, PublicKey, UnixTime};
@@ -146,7 +147,9 @@ impl Gateway {
             shared: Some(Shared { gateway: peer(STARTED.fetch_add(1, Ordering::Relaxed)), grace: GRACE }),
         };
         let (sender, events) = mpsc::unbounded_channel();
-        let leases = LeaseService::start(settings, Arc::new(server.store()), sender).unwrap();
+        let (runtime, supervisor) = (tokio::runtime::Handle::current(), Supervisor::default());
+        let store = Arc::new(server.store());
+        let leases = LeaseService::start(settings, store, sender, &runtime, &supervisor).unwrap();
         Self { leases, events, peers: BTreeMap::new() }
     }
 
@@ -221,7 +224,7 @@ fn three_gateways_hand_no_address_out_twice() {
         let mut conflicts = 0;
         for gateway in &mut gateways {
             gateway.has(PODS as usize).await;
-            conflicts += gateway.leases.leases().await.1.conflicts;
+            conflicts += gateway.leases.leases().await.unwrap().1.conflicts;
         }
         assert_eq!(gateways[0].peers, gateways[1].peers);
         assert_eq!(gateways[0].peers, gateways[2].peers);

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use warren_budget::Source;
 use warren_wire::PublicKey;
@@ -23,13 +24,19 @@ impl Leases {
         let key = enrolment.key;
         if let Some(record) = self.replica.evicted.get(&key) {
             if self.is_in_force(now, record.value.until) {
-                return Err(Refusal::Evicted(record.value.until));
+                return Err(self.final_if_sure(now, Refusal::Evicted(record.value.until)));
             }
             step.transaction.delete.push(Key::Evicted(key));
         }
         self.check_token(now, enrolment)?;
-        if !enrolment.over {
-            self.check_source(enrolment)?;
+        if self
+            .replica
+            .revoked
+            .get(&enrolment.token)
+            .is_some_and(|entry| !self.is_in_force(now, entry.value.end()))
+        {
+            // A gateway whose clock is wrong later would still obey it.
+            step.transaction.delete.push(Key::Revoked(enrolment.token));
         }
         for guard in [Key::Lease(key), Key::Evicted(key), Key::Revoked(enrolment.token)] {
             self.expect(step, guard);
@@ -54,18 +61,13 @@ impl Leases {
             let held = before.filter(|lease| {
                 lease.is_live() && lease.token == enrolment.token && self.pool.covers(&lease.addresses)
             });
-            let lease = held.ok_or(Refusal::NoLease)?;
+            let lease = held.ok_or_else(|| self.final_if_sure(now, Refusal::NoLease))?;
             if lease.closing {
                 let state = State::Live { seen: now.wall, ttl: self.ttl_seconds() };
                 let renewed = Lease { state, closing: false, ..self.aged(now, key, &lease) };
                 step.transaction.put_json(Key::Lease(key), &renewed);
             }
             return Ok(());
-        }
-        if let Some(Lease { token, state: State::Quarantined { why: Ending::Replaced, .. }, .. }) = &before
-            && *token == enrolment.token
-        {
-            return Err(Refusal::Replaced);
         }
         // Addresses of a pool that has been changed are given back, others kept.
         let (kept, dropped): (Vec<IpAddr>, Vec<IpAddr>) = before
@@ -74,7 +76,8 @@ impl Leases {
             .partition(|address| self.pool.has(*address));
         step.transaction.delete.extend(dropped.into_iter().map(Key::Address));
         let addresses = self.allocate(step, &key, kept)?;
-        if let Err(refusal) = self.count_use(now, step, enrolment) {
+        let admitted = self.count_use(now, step, enrolment);
+        if let Err(refusal) = admitted.and_then(|()| self.check_source(enrolment, step.replaced)) {
             self.release_reservations(step);
             return Err(refusal);
         }
@@ -98,24 +101,33 @@ impl Leases {
     /// A token that is suspended admits those who have used it.
     fn check_token(&self, now: Now, enrolment: &Enrolment) -> Result<(), Refusal> {
         let (token, key) = (enrolment.token, enrolment.key);
-        let Some(record) = self.replica.revoked.get(&token).map(|entry| entry.value) else { return Ok(()) };
-        if !self.is_in_force(now, record.until) {
+        let Some(record) = self.replica.revoked.get(&token).map(|entry| &entry.value) else { return Ok(()) };
+        if !record.known && self.is_in_force(now, record.until) {
+            return Err(self.final_if_sure(now, Refusal::Revoked));
+        }
+        let Some(until) = record.suspended().filter(|until| self.is_in_force(now, *until)) else {
             return Ok(());
-        }
-        if !record.known {
-            return Err(Refusal::Revoked);
-        }
+        };
         let has_lease = self.replica.leases.get(&key).is_some_and(|entry| entry.value.token == token);
         if has_lease || self.replica.slot(token, key).is_some() {
             return Ok(());
         }
-        Err(Refusal::Suspended(record.until))
+        Err(self.final_if_sure(now, Refusal::Suspended(until)))
     }
 
-    fn check_source(&self, enrolment: &Enrolment) -> Result<(), Refusal> {
+    /// A refusal that rests on the time of day is not final while that is in doubt.
+    fn final_if_sure(&self, now: Now, refusal: Refusal) -> Refusal {
+        if self.doubts_clock(now) { Refusal::Clock } else { refusal }
+    }
+
+    fn check_source(&self, enrolment: &Enrolment, replaced: Option<PublicKey>) -> Result<(), Refusal> {
         let Some(source) = enrolment.source.map(Source::address) else { return Ok(()) };
         let limit = self.source_limit();
-        if self.at_most_of_source(source) < limit || self.of_source(source, &enrolment.key) < limit {
+        if self.at_most_of_source(source) < limit {
+            return Ok(());
+        }
+        let of = self.of_source(source, &enrolment.key, replaced);
+        if of.leases < limit && (replaced.is_none() || of.replaced < limit) {
             return Ok(());
         }
         Err(Refusal::Source { source_address: source, limit })
@@ -156,6 +168,12 @@ impl Leases {
         if let Some(slot) = self.replica.slot(token, key).filter(|slot| *slot < limit.get()) {
             // A peer counts once. Its slot must still be there when the lease is written.
             self.expect(step, Key::Use(token, slot));
+            if let Some(record) = self.replica.used(token, slot)
+                && record.host != enrolment.host.name()
+            {
+                let record = UseRecord { host: enrolment.host.name().to_owned(), ..record.clone() };
+                step.transaction.put_json(Key::Use(token, slot), &record);
+            }
             return Ok(());
         }
         let (slot, replaced) = self.choose_slot(enrolment, limit)?;
@@ -164,7 +182,10 @@ impl Leases {
         step.slot = Some((token, slot));
         self.expect(step, Key::Use(token, slot));
         let host = enrolment.host.name().to_owned();
-        step.transaction.put_json(Key::Use(token, slot), &UseRecord { key, host, until: enrolment.expires });
+        let former = self.replica.used(token, slot).filter(|_| replaced.is_some());
+        let former = former.map(|record| record.replaced(key)).unwrap_or_default();
+        let record = UseRecord { key, host, until: enrolment.expires, former };
+        step.transaction.put_json(Key::Use(token, slot), &record);
         if let Some(before) = replaced {
             self.expect(step, Key::Lease(before));
             if self.has_live(&before) {
@@ -177,7 +198,8 @@ impl Leases {
 
     /// A slot for a key that has none, and the key that loses it. A host that comes back without its key is the same user of
     /// the token: it gets the slot of its former key. While that has a live lease, a free slot is used first, since several
-    /// agents may run on one host.
+    /// agents may run on one host; then the slot with the oldest sign of life. A key that has lost a slot does not take it back
+    /// from a live lease.
     fn choose_slot(
         &mut self,
         enrolment: &Enrolment,
@@ -197,7 +219,20 @@ impl Leases {
         if let Some(slot) = free.and_then(|slot| u32::try_from(slot).ok()) {
             return Ok((slot, None));
         }
-        own.first().map(|(slot, before)| (*slot, Some(*before))).ok_or(Refusal::UsedUp(limit))
+        let lost = |slot| self.replica.used(token, slot).is_some_and(|record| record.former.contains(&key));
+        let candidates = own.iter().filter(|(slot, _)| !lost(*slot));
+        let oldest = candidates.min_by_key(|(slot, before)| (self.alive_at(before), *slot));
+        match oldest {
+            Some((slot, before)) => Ok((*slot, Some(*before))),
+            None if own.is_empty() => Err(Refusal::UsedUp(limit)),
+            None => Err(Refusal::Replaced),
+        }
+    }
+
+    /// The last sign of life of a peer that is known here.
+    fn alive_at(&self, key: &PublicKey) -> Duration {
+        let observed = self.observed.get(key).copied().unwrap_or_default();
+        self.seen.get(key).map_or(observed, |seen| observed.max(*seen))
     }
 
     fn has_live(&self, key: &PublicKey) -> bool {

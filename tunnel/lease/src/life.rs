@@ -6,11 +6,30 @@ use std::time::Duration;
 use warren_wire::{PublicKey, UnixTime};
 
 use crate::machine::Leases;
-use crate::record::{Key, Lease, State};
+use crate::record::{Ending, Key, Lease, State};
 use crate::types::Now;
 
 /// One source may have as many leases in the smallest pool, too.
 const SOURCE_LEAST: u32 = 8;
+
+/// Leases of one source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct OfSource {
+    /// Those that count.
+    pub(crate) leases: u32,
+    /// Those in quarantine whose host has a new lease instead. They have a limit of their own: a host that restarts is one user of
+    /// the pool, and must not empty it either.
+    pub(crate) replaced: u32,
+}
+
+impl OfSource {
+    fn of(&mut self, lease: &Lease) -> &mut u32 {
+        match lease.state {
+            State::Quarantined { why: Ending::Replaced, .. } => &mut self.replaced,
+            _ => &mut self.leases,
+        }
+    }
+}
 
 impl Leases {
     /// When a lease ends although it is renewed: after the longest life of its token or of this gateway, as the clocks of the
@@ -57,18 +76,49 @@ impl Leases {
         self.settings.per_source.unwrap_or(u32::try_from(quarter).unwrap_or(u32::MAX).max(SOURCE_LEAST))
     }
 
+    /// Counts a lease for its source.
+    pub(crate) fn count_source(&mut self, before: Option<&Lease>, after: Option<&Lease>) {
+        if let Some(lease) = before
+            && let Some(source) = lease.source
+            && let Some(known) = self.by_source.get_mut(&source)
+        {
+            let count = known.of(lease);
+            *count = count.saturating_sub(1);
+            if *known == OfSource::default() {
+                self.by_source.remove(&source);
+            }
+        }
+        if let Some(lease) = after
+            && let Some(source) = lease.source
+        {
+            *self.by_source.entry(source).or_default().of(lease) += 1;
+        }
+    }
+
     /// No fewer than the leases of a source and its requests under way, and cheap to know.
     pub(crate) fn at_most_of_source(&self, source: IpAddr) -> u32 {
-        let known = self.by_source.get(&source).copied().unwrap_or(0);
+        let known = self.by_source.get(&source).copied().unwrap_or_default();
+        let known = known.leases.max(known.replaced);
         known.saturating_add(u32::try_from(self.steps.len()).unwrap_or(u32::MAX))
     }
 
-    /// How many leases a source has, beside that of this key. Requests under way count.
-    pub(crate) fn of_source(&self, source: IpAddr, key: &PublicKey) -> u32 {
-        let own = self.replica.leases.get(key).is_some_and(|entry| entry.value.source == Some(source));
-        let under_way = self.steps.values().filter(|step| step.source(key) == Some(source)).count();
-        let known = self.by_source.get(&source).copied().unwrap_or(0).saturating_sub(own.into());
-        known.saturating_add(u32::try_from(under_way).unwrap_or(u32::MAX))
+    /// How many leases a source has, beside that of this key and the one that it replaces. Requests under way count.
+    pub(crate) fn of_source(&self, source: IpAddr, key: &PublicKey, replaced: Option<PublicKey>) -> OfSource {
+        let own = |key: &PublicKey| {
+            let lease = self.replica.leases.get(key).map(|entry| &entry.value);
+            lease.filter(|lease| lease.source == Some(source))
+        };
+        let mut known = self.by_source.get(&source).copied().unwrap_or_default();
+        for lease in [own(key), replaced.as_ref().and_then(own)].into_iter().flatten() {
+            let count = known.of(lease);
+            *count = count.saturating_sub(1);
+        }
+        for step in self.steps.values().filter(|step| step.source(key) == Some(source)) {
+            let replaces = step.replaced.as_ref().and_then(own).is_some();
+            let count = if replaces { &mut known.replaced } else { &mut known.leases };
+            *count = count.saturating_add(1);
+        }
+        known
     }
 
     pub(crate) fn is_closing(&self, key: &PublicKey) -> bool {

@@ -9,6 +9,7 @@ use warren_wire::token::TokenId;
 use warren_wire::{PublicKey, UnixTime};
 
 use crate::contact::Contact;
+use crate::life::OfSource;
 use crate::pool::{Family, Pool, PoolError, Ranges};
 use crate::record::{Change, Ending, Key, Lease, RevokedRecord, State};
 use crate::replica::Replica;
@@ -61,7 +62,7 @@ pub struct Leases {
     /// `None` trusts every lease.
     pub(crate) trust: Option<Trust>,
     /// Leases of each source, quarantined ones included.
-    pub(crate) by_source: BTreeMap<IpAddr, u32>,
+    pub(crate) by_source: BTreeMap<IpAddr, OfSource>,
     deadlines: BTreeSet<(Duration, Key)>,
     due: BTreeMap<Key, Duration>,
     last_call: Duration,
@@ -146,7 +147,7 @@ impl Leases {
     /// An operator revokes a token, and with `peers` all leases that came of it. The record is kept until a time,
     /// which is not before the token's expiry.
     pub fn revoke(&mut self, now: Now, request: RequestId, token: TokenId, until: UnixTime, peers: bool) {
-        let record = RevokedRecord { until, peers, known: false };
+        let record = RevokedRecord { until, peers, known: false, evicted: BTreeMap::new() };
         self.start(now, Intent::Revoke(request, token, record), 1);
     }
 
@@ -268,9 +269,15 @@ impl Leases {
             self.schedule(key, now.mono + RETRY_INTERVAL);
             return self.start(now, Intent::End(peer, Ending::MaxAge), 1);
         }
-        if self.is_revoked(now, lease.token) {
+        let revoked = self.is_revoked(now, lease.token);
+        // In doubt the revocation may be over. Then the lease is not served here, but others know better whether it ends.
+        if revoked && !self.doubts_clock(now) {
             self.schedule(key, now.mono + RETRY_INTERVAL);
             return self.start(now, Intent::End(peer, Ending::Revoked), 1);
+        }
+        if !self.contact.as_ref().is_none_or(Contact::open) {
+            // Its peer is kept out, so silence says nothing.
+            return self.schedule(key, now.mono + RETRY_INTERVAL);
         }
         let observed = self.observed.get(&peer).copied().unwrap_or(now.mono);
         let until = match self.settings.shared {
@@ -285,7 +292,8 @@ impl Leases {
         };
         let until = until.max(self.grace).min(last);
         if until > now.mono {
-            return self.schedule(key, until);
+            let next = if revoked { until.min(now.mono + RETRY_INTERVAL) } else { until };
+            return self.schedule(key, next);
         }
         self.schedule(key, now.mono + RETRY_INTERVAL);
         // The others are asked first. Who does not hear of it serves nobody by the time that the lease ends.
@@ -322,6 +330,10 @@ impl Leases {
     /// Closes the gateway when the store has been silent for too long, and opens it again.
     pub(crate) fn check_contact(&mut self, now: Now) {
         if self.contact.as_mut().is_some_and(|contact| contact.update(now)) {
+            if self.contact.as_ref().is_some_and(Contact::open) {
+                // Its peers were kept out, and need time to come back.
+                self.grace = self.grace.max(now.mono + LEASE_MIN);
+            }
             let keys: BTreeSet<PublicKey> =
                 self.replica.leases.keys().chain(self.installed.keys()).copied().collect();
             for key in keys {
@@ -330,7 +342,7 @@ impl Leases {
         }
     }
 
-    fn doubts_clock(&self, now: Now) -> bool {
+    pub(crate) fn doubts_clock(&self, now: Now) -> bool {
         self.contact.as_ref().is_some_and(|contact| contact.doubts_clock(now))
     }
 
@@ -446,21 +458,11 @@ impl Leases {
         };
         add(before, -1);
         add(after, 1);
-        if let Some(source) = before.and_then(|lease| lease.source)
-            && let Some(count) = self.by_source.get_mut(&source)
-        {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.by_source.remove(&source);
-            }
-        }
-        if let Some(source) = after.and_then(|lease| lease.source) {
-            *self.by_source.entry(source).or_default() += 1;
-        }
+        self.count_source(before, after);
     }
 
     fn is_revoked(&self, now: Now, token: TokenId) -> bool {
-        let record = self.replica.revoked.get(&token).map(|entry| entry.value);
+        let record = self.replica.revoked.get(&token).map(|entry| &entry.value);
         record.is_some_and(|record| record.peers && self.is_in_force(now, record.until))
     }
 

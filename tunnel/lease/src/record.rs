@@ -1,5 +1,6 @@
 //! What the store holds: text keys, JSON values.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -109,6 +110,9 @@ pub(crate) struct AddressRecord {
     pub(crate) owner: PublicKey,
 }
 
+/// So many former keys of a slot are remembered.
+const FORMER_KEPT: usize = 16;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UseRecord {
     pub(crate) key: PublicKey,
@@ -117,16 +121,47 @@ pub(crate) struct UseRecord {
     pub(crate) host: String,
     /// That of the token: after it the record is of no use.
     pub(crate) until: UnixTime,
+    /// Keys of the same host that had the slot before, the last one at the end. They do not take it back while its holder has a
+    /// live lease: two agents with one name would otherwise replace each other forever.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) former: Vec<PublicKey>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+impl UseRecord {
+    /// The former keys, when another key takes the slot.
+    pub(crate) fn replaced(&self, by: PublicKey) -> Vec<PublicKey> {
+        let former = self.former.iter().filter(|key| **key != self.key).chain([&self.key]);
+        let former: Vec<PublicKey> = former.filter(|key| **key != by).copied().collect();
+        former[former.len().saturating_sub(FORMER_KEPT)..].to_vec()
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RevokedRecord {
     pub(crate) until: UnixTime,
     /// Whether what came of the token ends too.
     pub(crate) peers: bool,
-    /// Whether those who have used the token may still use it.
+    /// Whether those who have used the token may still use it: it is not revoked, but peers of it are evicted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) known: bool,
+    /// Evicted peers of the token, and until when each keeps new keys out. One record has them all, so that no gateway that knows
+    /// only some of the evictions can shorten another.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) evicted: BTreeMap<PublicKey, UnixTime>,
+}
+
+impl RevokedRecord {
+    /// When neither the revocation nor an eviction counts any more.
+    pub(crate) fn end(&self) -> UnixTime {
+        self.evicted.values().max().map_or(self.until, |last| self.until.max(*last))
+    }
+
+    /// Until when the token admits no new key because of evictions.
+    pub(crate) fn suspended(&self) -> Option<UnixTime> {
+        let until = self.evicted.values().max().copied();
+        // Records of earlier versions do not name the peers.
+        until.or_else(|| self.known.then_some(self.until))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

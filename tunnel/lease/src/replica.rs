@@ -53,7 +53,7 @@ impl Replica {
         match key {
             Key::Lease(_) | Key::Address(_) => None,
             Key::Use(token, slot) => self.used(*token, *slot).map(|record| record.until),
-            Key::Revoked(token) => self.revoked.get(token).map(|entry| entry.value.until),
+            Key::Revoked(token) => self.revoked.get(token).map(|entry| entry.value.end()),
             Key::Evicted(peer) => self.evicted.get(peer).map(|entry| entry.value.until),
             Key::Beat(gateway) => self.beats.get(gateway).map(|entry| entry.value.at),
         }

@@ -108,17 +108,18 @@ impl Leases {
             Intent::Readmit(request, key) => {
                 let record = self.replica.evicted.get(&key).map(|entry| entry.value);
                 record
-                    .map(|record| self.plan_readmission(&mut step, key, record))
+                    .map(|record| self.plan_readmission(now, &mut step, key, record))
                     .ok_or((request, Refusal::NotEvicted))
             }
             Intent::Revoke(_, token, record) => {
                 self.expect(&mut step, Key::Revoked(token));
                 // A weaker revocation does not replace a stronger one.
-                let before = self.replica.revoked.get(&token).map(|entry| entry.value);
-                let record = before.filter(|before| !before.known).map_or(record, |before| RevokedRecord {
-                    until: record.until.max(before.until),
+                let before = self.replica.revoked.get(&token).map(|entry| &entry.value);
+                let record = before.map_or(record.clone(), |before| RevokedRecord {
+                    until: if before.known { record.until } else { record.until.max(before.until) },
                     peers: record.peers || before.peers,
                     known: false,
+                    evicted: before.evicted.clone(),
                 });
                 step.transaction.put_json(Key::Revoked(token), &record);
                 Ok(())
@@ -259,42 +260,40 @@ impl Leases {
         step.transaction.put_json(Key::Evicted(key), &EvictedRecord { until, token });
         if let Some(token) = token {
             // With another key the peer would be back at once: its token admits no new key.
-            self.suspend(step, token, key, Some(until));
+            self.suspend(now, step, token, key, Some(until));
         }
         if lease.is_some_and(Lease::is_live) {
             self.plan_end(now, step, key, Ending::Evicted);
         }
     }
 
-    fn plan_readmission(&self, step: &mut Step, key: PublicKey, record: EvictedRecord) {
+    fn plan_readmission(&self, now: Now, step: &mut Step, key: PublicKey, record: EvictedRecord) {
         self.expect(step, Key::Evicted(key));
         step.transaction.delete.push(Key::Evicted(key));
         if let Some(token) = record.token {
-            self.suspend(step, token, key, None);
+            self.suspend(now, step, token, key, None);
         }
     }
 
     /// A token is suspended until the last eviction of a peer of it ends, where that of this key ends at `until`. A
     /// revocation is stronger.
-    fn suspend(&self, step: &mut Step, token: TokenId, key: PublicKey, until: Option<UnixTime>) {
+    fn suspend(&self, now: Now, step: &mut Step, token: TokenId, key: PublicKey, until: Option<UnixTime>) {
         self.expect(step, Key::Revoked(token));
-        let before = self.replica.revoked.get(&token).map(|entry| entry.value);
-        let others = self.replica.evicted.iter().filter(|(other, _)| **other != key);
-        let others = others.filter(|(_, entry)| entry.value.token == Some(token));
-        let last = others.map(|(_, entry)| entry.value.until).chain(until).max();
-        match (before, last) {
-            (Some(before), Some(last)) if !before.known => {
-                let until = before.until.max(last);
-                step.transaction.put_json(Key::Revoked(token), &RevokedRecord { until, ..before });
+        let before = self.replica.revoked.get(&token).map(|entry| entry.value.clone());
+        let mut record = before.clone().unwrap_or(RevokedRecord { known: true, ..RevokedRecord::default() });
+        record.evicted.remove(&key);
+        record.evicted.extend(until.map(|until| (key, until)));
+        let last = record.evicted.values().max().copied();
+        record.evicted.retain(|_, until| self.is_in_force(now, *until) || Some(*until) == last);
+        match last {
+            Some(last) if record.known => record.until = last,
+            None if record.known => {
+                step.transaction.delete.extend(before.map(|_| Key::Revoked(token)));
+                return;
             }
-            (Some(before), None) if !before.known => {}
-            (_, Some(until)) => {
-                let record = RevokedRecord { until, peers: false, known: true };
-                step.transaction.put_json(Key::Revoked(token), &record);
-            }
-            (Some(_), None) => step.transaction.delete.push(Key::Revoked(token)),
-            (None, None) => {}
+            _ => {}
         }
+        step.transaction.put_json(Key::Revoked(token), &record);
     }
 
     pub(crate) fn plan_end(&self, now: Now, step: &mut Step, key: PublicKey, why: Ending) {

@@ -112,7 +112,7 @@ pub enum Refusal {
     /// As many peers as may have used the token.
     #[error("the token's use limit of {0} is reached; issue another token, or one with more uses")]
     UsedUp(NonZeroU32),
-    /// Another key of the same host has taken its place a moment ago: two agents that replaced each other would never stop.
+    /// Another key of the same host has taken its place, and has a live lease: two agents that replaced each other would never stop.
     #[error(
         "another agent with this host's name and token has replaced this one; give each its own --host-name, or issue a token with more uses"
     )]
@@ -148,6 +148,11 @@ pub enum Refusal {
     /// Other gateways were faster too often.
     #[error("too many gateways changed the same records at the same time; try again")]
     Contended,
+    /// The refusal would rest on the time of day.
+    #[error(
+        "this gateway's clock is in doubt: it differs from those of other gateways, or was just set; try again"
+    )]
+    Clock,
     /// The store did not answer.
     #[error("the lease store does not answer; try again")]
     Store,

@@ -13,6 +13,8 @@ use crate::wire::{self, ip_header};
 
 /// Datagrams that one socket holds in each direction; more are dropped, as UDP may.
 const MAX_QUEUE: usize = 256;
+/// The same for the socket that receives for every port. Each sender may have as many there as it leaves free for others.
+const MAX_FOR_ALL: usize = 512;
 /// Errors that wait for a socket's owner; more are dropped.
 const MAX_ERRORS: usize = 16;
 /// What a queued datagram costs beside its bytes.
@@ -73,9 +75,22 @@ struct Socket {
     address: Option<IpAddr>,
     port: u16,
     incoming: VecDeque<Datagram>,
+    /// Waiting datagrams by sender; kept only if the socket receives for every port.
+    senders: HashMap<IpAddr, usize, Keyed>,
     outgoing: VecDeque<Datagram>,
     undelivered: VecDeque<Undelivered>,
     sending: bool,
+}
+
+impl Socket {
+    /// Whether a datagram of a sender may wait.
+    fn has_room(&self, sender: IpAddr) -> bool {
+        if self.port != 0 {
+            return self.incoming.len() < MAX_QUEUE;
+        }
+        let own = self.senders.get(&sender).copied().unwrap_or(0);
+        own < MAX_FOR_ALL.saturating_sub(self.incoming.len())
+    }
 }
 
 /// All sockets of a stack.
@@ -85,6 +100,7 @@ pub(crate) struct Udp {
     generation: u32,
     ports: HashMap<(Option<IpAddr>, u16), u32, Keyed>,
     sending: VecDeque<u32>,
+    keyed: Keyed,
     pub(crate) dropped: u64,
 }
 
@@ -95,6 +111,7 @@ impl Udp {
             free: Vec::new(),
             generation: 0,
             ports: HashMap::with_hasher(keyed),
+            keyed,
             sending: VecDeque::new(),
             dropped: 0,
         }
@@ -114,6 +131,7 @@ impl Udp {
             address,
             port,
             incoming: VecDeque::new(),
+            senders: HashMap::with_hasher(self.keyed),
             outgoing: VecDeque::new(),
             undelivered: VecDeque::new(),
             sending: false,
@@ -180,7 +198,14 @@ impl Udp {
     }
 
     pub(crate) fn receive(&mut self, pool: &mut Pool, id: SocketId) -> Option<Datagram> {
-        let datagram = self.get(id)?.incoming.pop_front()?;
+        let socket = self.get(id)?;
+        let datagram = socket.incoming.pop_front()?;
+        if let Some(count) = socket.senders.get_mut(&datagram.remote.ip()) {
+            *count -= 1;
+            if *count == 0 {
+                socket.senders.remove(&datagram.remote.ip());
+            }
+        }
         pool.refund(datagram.data.len() + OVERHEAD);
         Some(datagram)
     }
@@ -196,9 +221,12 @@ impl Udp {
         let keys = [(Some(local.ip()), local.port()), (None, local.port()), (None, 0)];
         let index = *keys.iter().find_map(|key| self.ports.get(key)).ok_or(())?;
         let Some(Some(socket)) = self.sockets.get_mut(index as usize) else { return Err(()) };
-        if socket.incoming.len() >= MAX_QUEUE || !pool.charge(data.len() + OVERHEAD) {
+        if !socket.has_room(remote.ip()) || !pool.charge(data.len() + OVERHEAD) {
             self.dropped += 1;
             return Ok(None);
+        }
+        if socket.port == 0 {
+            *socket.senders.entry(remote.ip()).or_default() += 1;
         }
         socket.incoming.push_back(Datagram { local, remote, data: data.to_vec() });
         let id = SocketId { index, generation: socket.generation };

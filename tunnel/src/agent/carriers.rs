@@ -75,6 +75,16 @@ impl TlsOverrides {
 impl Carriers {
     /// Reads flags and environment. `certificate` is the path of the certificate unless `--tls-certificate` is given.
     pub(super) fn load(args: &AgentArgs, certificate: PathBuf) -> Self {
+        Self {
+            choice: args.carrier,
+            certificate: args.tls_certificate.clone().unwrap_or(certificate),
+            key: args.tls_key.clone(),
+            ..Self::of_environment()
+        }
+    }
+
+    /// With the proxy of the environment.
+    pub fn of_environment() -> Self {
         let variable = |names: &[&str]| {
             names.iter().find_map(|name| std::env::var(name).ok()).filter(|value| !value.is_empty())
         };
@@ -90,11 +100,11 @@ impl Carriers {
         });
         let direct = variable(&["NO_PROXY", "no_proxy"]).unwrap_or_default();
         Self {
-            choice: args.carrier,
+            choice: CarrierChoice::Auto,
             proxy,
             direct: direct.split(',').map(|host| host.trim().to_owned()).filter(|h| !h.is_empty()).collect(),
-            certificate: args.tls_certificate.clone().unwrap_or(certificate),
-            key: args.tls_key.clone(),
+            certificate: PathBuf::new(),
+            key: None,
         }
     }
 
@@ -133,7 +143,7 @@ impl Carriers {
     }
 
     /// The dial target for a TLS endpoint.
-    pub(super) fn target(&self, tls: &TlsEndpoint, fwmark: Option<u32>) -> Target {
+    pub fn target(&self, tls: &TlsEndpoint, fwmark: Option<u32>) -> Target {
         let host = match &tls.endpoint.host {
             Host::Ip(ip) => ip.to_string(),
             Host::Name(name) => name.clone(),

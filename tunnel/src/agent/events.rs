@@ -1,9 +1,6 @@
 //! Events that end the agent or change its configuration, and who sends them.
 
-use std::{
-    sync::mpsc::{self, Sender, SyncSender},
-    thread,
-};
+use std::sync::mpsc::{self, Sender, SyncSender};
 
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
@@ -11,15 +8,17 @@ use signal_hook::{
 };
 use warren_wire::config::Config;
 
+use crate::runtime::control::DATAPATH;
 use crate::runtime::problem::{Context, Problem, Result};
+use crate::runtime::supervise::Supervisor;
 
 /// Events that the main thread waits for.
 pub(super) enum Event {
     Stop(i32),
     /// The work beside the tunnel is done.
     Done,
-    /// The tunnel has failed.
-    Failed,
+    /// This has died.
+    Failed(String),
     /// Switch to this configuration.
     Replace(Box<Config>),
     /// Reload the file; the result goes to the requester, if there is one (not for a signal).
@@ -28,12 +27,15 @@ pub(super) enum Event {
 
 /// Requests a reload from the main thread and waits for the result.
 #[derive(Clone)]
-pub(super) struct Reloader(pub(super) Sender<Event>);
+pub(super) struct Reloader {
+    pub(super) events: Sender<Event>,
+    pub(super) supervisor: Supervisor,
+}
 
 impl Reloader {
     /// Reports that the tunnel has failed.
     pub(super) fn failed(&self) {
-        _ = self.0.send(Event::Failed);
+        self.supervisor.died(DATAPATH);
     }
 
     /// Reloads the file and returns a summary of the changes.
@@ -43,7 +45,7 @@ impl Reloader {
     pub(super) fn reload(&self) -> Result<String> {
         let (answer, answered) = mpsc::sync_channel(1);
         let gone = || Problem::new("the agent is shutting down");
-        self.0.send(Event::Reload(Some(answer))).map_err(|_| gone())?;
+        self.events.send(Event::Reload(Some(answer))).map_err(|_| gone())?;
         answered.recv().map_err(|_| gone())?
     }
 }
@@ -52,14 +54,12 @@ impl Reloader {
 ///
 /// # Errors
 /// When signals cannot be handled.
-pub(super) fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
+pub(super) fn listen_to_signals(events: &Sender<Event>, supervisor: &Supervisor) -> Result<()> {
     let mut signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP]).while_doing(|| "cannot handle signals".into())?;
     let events = events.clone();
-    thread::Builder::new()
-        .name("signals".into())
-        .stack_size(128 << 10)
-        .spawn(move || {
+    supervisor
+        .thread("signals", 128 << 10, move || {
             for signal in signals.forever() {
                 let event = if signal == SIGHUP { Event::Reload(None) } else { Event::Stop(signal) };
                 if events.send(event).is_err() {

@@ -7,7 +7,6 @@ use std::{
         Arc,
         mpsc::{self, RecvTimeoutError, SyncSender},
     },
-    thread,
     time::Duration,
 };
 
@@ -35,6 +34,7 @@ use crate::runtime::{
     net::resolve,
     problem::{Context, Problem, Result},
     status::{Moved, Peer, Status},
+    supervise::Supervisor,
     uapi::{self, Request, errno},
 };
 
@@ -94,9 +94,10 @@ impl KernelTunnel {
             names: Mutex::new(names(&file_peers)),
         });
         let served = Arc::clone(&shared);
-        let handler = move |request| answer(&request, &served, &reloader);
-        let uapi = uapi::Server::bind(interface.fallback_socket(&settings.folder), Arc::new(handler))?;
-        let watch = watch(Arc::clone(&shared))?;
+        let supervisor = reloader.supervisor.clone();
+        let handler = Arc::new(move |request| answer(&request, &served, &reloader));
+        let uapi = uapi::Server::bind(interface.fallback_socket(&settings.folder), handler, &supervisor)?;
+        let watch = watch(Arc::clone(&shared), &supervisor)?;
         Ok(Up {
             tunnel: Box::new(Self { _uapi: uapi, shared, _watch: watch }),
             mtu,
@@ -175,12 +176,10 @@ fn answer(request: &Request, shared: &Shared, reloader: &Reloader) -> Vec<u8> {
 }
 
 /// Resolves the endpoint names of peers that do not answer. Without names it sleeps forever.
-fn watch(shared: Arc<Shared>) -> Result<SyncSender<()>> {
+fn watch(shared: Arc<Shared>, supervisor: &Supervisor) -> Result<SyncSender<()>> {
     let (end, ended) = mpsc::sync_channel::<()>(0);
-    thread::Builder::new()
-        .name("lookups".into())
-        .stack_size(512 << 10)
-        .spawn(move || {
+    supervisor
+        .restarted_thread("lookups", 512 << 10, move || {
             while ended.recv_timeout(LOOKUP_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let names = shared.names.lock().clone();
                 if !names.is_empty()

@@ -29,7 +29,7 @@ mod userspace;
 
 pub use args::{AgentArgs, CarrierChoice, DeviceChoice, KeyArgument};
 pub use carriers::{Carriers, TlsOverrides};
-pub use enrolled::Enrolled;
+pub use enrolled::{Enrolled, token_of};
 pub use overrides::Overrides;
 pub(crate) use proxies::test_names;
 pub use run::run;

@@ -16,7 +16,13 @@ use super::{
     settings::{self, Settings},
     supervisor::Agent,
 };
-use crate::runtime::{ListenAddress, host::folders, log, metrics, problem::Result};
+use crate::runtime::{
+    ListenAddress,
+    host::{environment, folders},
+    log, metrics,
+    metrics::Source as _,
+    problem::Result,
+};
 
 /// Runs until a signal ends it.
 ///
@@ -32,7 +38,7 @@ pub fn run(args: &AgentArgs) -> Result<()> {
     let Claimed { chosen, source, .. } = &claimed;
     let settings = load_settings(args, token, None)?;
     let (events, received) = mpsc::channel();
-    listen_to_signals(&events)?;
+    listen_to_signals(&events, source.supervisor())?;
     Agent::up(settings, chosen, &events, source)?.run(&received)
 }
 
@@ -63,7 +69,7 @@ impl Claimed {
 }
 
 fn env_key() -> Option<zeroize::Zeroizing<String>> {
-    std::env::var("WARREN_PRIVATE_KEY").ok().map(zeroize::Zeroizing::new)
+    environment::get("WARREN_PRIVATE_KEY")
 }
 
 /// The settings from a token, else from flags, environment and file. `patience` limits the time for enrolling.

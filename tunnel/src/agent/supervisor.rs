@@ -21,11 +21,14 @@ use super::{
     userspace::UserspaceTunnel,
 };
 use crate::runtime::{
+    control::DATAPATH,
     host::capabilities,
     log,
+    metrics::Source as _,
     net::Change,
     problem::{Problem, Result},
     status::Status,
+    supervise::Supervisor,
 };
 
 /// A tunnel that is up.
@@ -46,7 +49,10 @@ impl Agent {
         source: &Arc<MetricsSource>,
     ) -> Result<Self> {
         let leased = settings.source.clone();
+        let deaths = events.clone();
+        source.supervisor().on_death(move |name| _ = deaths.send(Event::Failed(name.to_owned())));
         Self::start(settings, chosen, events, source).inspect_err(|_| {
+            source.supervisor().end();
             if let Source::Token(enrolled) = leased {
                 enrolled.release();
             }
@@ -67,9 +73,9 @@ impl Agent {
             );
         }
         let Chosen::Interface(backend) = *chosen else {
-            let tunnel = Self::bring_up_alone(&settings, chosen, events)?;
+            let tunnel = Self::bring_up_alone(&settings, chosen, events, source.supervisor())?;
             source.set(tunnel.handle());
-            watch_gateways(&settings, tunnel.as_ref(), events)?;
+            watch_gateways(&settings, tunnel.as_ref(), events, source.supervisor())?;
             return Ok(Self { settings, network: None, tunnel, source: Arc::clone(source) });
         };
         if settings.services.requested() {
@@ -79,10 +85,10 @@ impl Agent {
             .hint("remove these options, since programs use the tunnel's routes, or use --device user"));
         }
         let mut network = Network::new(interface, config, &settings.folder)?;
-        match Self::bring_up(&settings, backend, &mut network, events) {
+        match Self::bring_up(&settings, backend, &mut network, events, source.supervisor()) {
             Ok(tunnel) => {
                 source.set(tunnel.handle());
-                watch_gateways(&settings, tunnel.as_ref(), events)?;
+                watch_gateways(&settings, tunnel.as_ref(), events, source.supervisor())?;
                 Ok(Self { settings, network: Some(network), tunnel, source: Arc::clone(source) })
             }
             Err(problem) => {
@@ -97,6 +103,7 @@ impl Agent {
         settings: &Settings,
         chosen: &Chosen,
         events: &Sender<Event>,
+        supervisor: &Supervisor,
     ) -> Result<Box<dyn Tunnel>> {
         let parts = &settings.config.interface;
         let hooks = [&parts.pre_up, &parts.post_up, &parts.pre_down, &parts.post_down];
@@ -113,7 +120,7 @@ impl Agent {
             );
         }
         capabilities::raise_descriptors();
-        let reloader = Reloader(events.clone());
+        let reloader = Reloader { events: events.clone(), supervisor: supervisor.clone() };
         let Up { tunnel, reason, .. } = match chosen {
             Chosen::Netstack(why) => UserspaceTunnel::over_netstack(settings, reloader, why)?,
             _ => UserspaceTunnel::over_namespace(settings, reloader)?,
@@ -127,6 +134,7 @@ impl Agent {
         backend: Backend,
         network: &mut Network,
         events: &Sender<Event>,
+        supervisor: &Supervisor,
     ) -> Result<Box<dyn Tunnel>> {
         let Settings { interface, config, .. } = settings;
         let hooks = &config.interface;
@@ -134,7 +142,8 @@ impl Agent {
             network.note(Change::Hooks)?;
         }
         hooks::run(Stage::PreUp, &hooks.pre_up, interface)?;
-        let Up { tunnel, mtu, reason } = backend::up(settings, backend, network, Reloader(events.clone()))?;
+        let reloader = Reloader { events: events.clone(), supervisor: supervisor.clone() };
+        let Up { tunnel, mtu, reason } = backend::up(settings, backend, network, reloader)?;
         network.up(config, mtu)?;
         hooks::run(Stage::PostUp, &hooks.post_up, interface)?;
         announce(tunnel.handle().status()?, &reason);
@@ -172,13 +181,17 @@ impl Agent {
                     self.down();
                     return Ok(());
                 }
-                Ok(Event::Failed) => {
+                Ok(Event::Failed(name)) => {
                     let interface = self.settings.interface.clone();
                     self.down();
-                    return Err(Problem::new(format!(
-                        "interface {interface} was removed, or its device failed"
-                    ))
-                    .hint("see the log for the reason, then start the agent again"));
+                    let what = if name == DATAPATH {
+                        format!("interface {interface} was removed, or its device failed")
+                    } else {
+                        format!("the {name} of interface {interface} has stopped")
+                    };
+                    return Err(
+                        Problem::new(what).hint("see the log for the reason, then start the agent again")
+                    );
                 }
                 // The signal thread holds a sender for the life of the process.
                 Err(_) => return Ok(()),
@@ -188,6 +201,7 @@ impl Agent {
 
     fn down(self) {
         let Self { settings, network, tunnel, source } = self;
+        source.supervisor().end();
         let Settings { interface, config, .. } = &settings;
         if network.is_some()
             && let Err(problem) = hooks::run(Stage::PreDown, &config.interface.pre_down, interface)
@@ -237,9 +251,16 @@ impl Agent {
 }
 
 /// Watches the gateways of an enrolled agent.
-fn watch_gateways(settings: &Settings, tunnel: &dyn Tunnel, events: &Sender<Event>) -> Result<()> {
+fn watch_gateways(
+    settings: &Settings,
+    tunnel: &dyn Tunnel,
+    events: &Sender<Event>,
+    supervisor: &Supervisor,
+) -> Result<()> {
     match &settings.source {
-        Source::Token(enrolled) => enrolled::watch(Arc::clone(enrolled), tunnel.handle(), events.clone()),
+        Source::Token(enrolled) => {
+            enrolled::watch(Arc::clone(enrolled), tunnel.handle(), events.clone(), supervisor)
+        }
         Source::File(_) | Source::Stdin => Ok(()),
     }
 }

@@ -109,4 +109,7 @@ pub struct DoctorArgs {
     /// Also test the path to the peers of this configuration file
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
     pub config: Option<PathBuf>,
+    /// Also test the gateways of the enrolment token in this file; WARREN_TOKEN may hold the token itself
+    #[arg(long, value_name = "FILE", env = "WARREN_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
 }

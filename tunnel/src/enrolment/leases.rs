@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use warren_lease::{
@@ -15,6 +16,7 @@ use warren_wire::token::TokenId;
 use warren_wire::{PublicKey, UnixTime};
 
 use super::clocks;
+use crate::runtime::supervise::Supervisor;
 
 /// Requests that may wait for the task.
 const QUEUE_LENGTH: usize = 4096;
@@ -57,7 +59,7 @@ enum Command {
 }
 
 impl LeaseService {
-    /// Starts the task on the current runtime. Peers in the store are reported as installed.
+    /// Starts the task. Peers in the store are reported as installed. Its end is a death, unless all handles are dropped.
     ///
     /// # Errors
     /// The pool has no address.
@@ -65,6 +67,8 @@ impl LeaseService {
         settings: Settings,
         store: Arc<dyn Store>,
         peers: mpsc::UnboundedSender<PeerEvent>,
+        runtime: &Runtime,
+        supervisor: &Supervisor,
     ) -> Result<Self, PoolError> {
         let (commands, queue) = mpsc::channel(QUEUE_LENGTH);
         let (settled, outcomes) = mpsc::channel(MAX_IN_FLIGHT);
@@ -79,7 +83,12 @@ impl LeaseService {
             places: Arc::new(Semaphore::new(MAX_IN_FLIGHT)),
             settled,
         };
-        tokio::spawn(task.run(queue, outcomes));
+        let watched = supervisor.watch("lease task");
+        runtime.spawn(async move {
+            if task.run(queue, outcomes).await {
+                watched.finish();
+            }
+        });
         Ok(Self { commands })
     }
 
@@ -143,11 +152,11 @@ impl LeaseService {
         _ = self.commands.send(Command::Seen(handshakes)).await;
     }
 
-    /// All leases and the counters; empty if the task has ended.
-    pub async fn leases(&self) -> (Vec<(PublicKey, Lease)>, Statistics) {
+    /// All leases and the counters; `None` if the task has ended.
+    pub async fn leases(&self) -> Option<(Vec<(PublicKey, Lease)>, Statistics)> {
         let (answer, leases) = oneshot::channel();
-        _ = self.commands.send(Command::Leases(answer)).await;
-        leases.await.unwrap_or_default()
+        self.commands.send(Command::Leases(answer)).await.ok()?;
+        leases.await.ok()
     }
 
     async fn ask(&self, command: impl FnOnce(Answer) -> Command) -> Result<Option<Grant>, Refusal> {
@@ -172,25 +181,26 @@ struct Task {
 }
 
 impl Task {
+    /// Whether it has ended because nobody needs it.
     async fn run(
         mut self,
         mut queue: mpsc::Receiver<Command>,
         mut outcomes: mpsc::Receiver<(TransactionId, Outcome)>,
-    ) {
+    ) -> bool {
         let mut news = self.store.follow();
         loop {
             let pause = self.machine.poll_timeout().saturating_sub(clocks().mono);
             tokio::select! {
                 command = queue.recv() => match command {
                     Some(command) => self.command(command),
-                    None => return,
+                    None => return true,
                 },
                 Some((id, outcome)) = outcomes.recv() => self.machine.settled(clocks(), id, outcome),
                 event = news.recv() => match event {
                     Some(event) => self.news(event),
                     None => {
                         tracing::error!("the lease store has stopped");
-                        return;
+                        return false;
                     }
                 },
                 () = sleep(pause), if self.ready => self.machine.handle_timeout(clocks()),
@@ -313,6 +323,7 @@ impl Task {
         let (store, places, settled) =
             (Arc::clone(&self.store), Arc::clone(&self.places), self.settled.clone());
         tokio::spawn(async move {
+            let settles = Settles(Some((id, settled)));
             let commit = async {
                 // The semaphore is never closed.
                 let _place = places.acquire().await;
@@ -326,8 +337,32 @@ impl Task {
                 }
                 Err(_) => Outcome::Unknown,
             };
+            settles.settle(outcome).await;
+        });
+    }
+}
+
+/// Settles a transaction, by a panic too: nothing would be done with its records any more.
+struct Settles(Option<(TransactionId, mpsc::Sender<(TransactionId, Outcome)>)>);
+
+impl Settles {
+    async fn settle(mut self, outcome: Outcome) {
+        if let Some((id, settled)) = self.0.take() {
             // If the task has ended, nobody waits.
             _ = settled.send((id, outcome)).await;
-        });
+        }
+    }
+}
+
+impl Drop for Settles {
+    fn drop(&mut self) {
+        if let Some((id, settled)) = self.0.take()
+            && let Ok(runtime) = Runtime::try_current()
+        {
+            runtime.spawn(async move {
+                // As above.
+                _ = settled.send((id, Outcome::Unknown)).await;
+            });
+        }
     }
 }

@@ -27,6 +27,8 @@ const RETRY_DRAINING: Duration = Duration::from_secs(10);
 const RETRY_LIMITED: Duration = Duration::from_secs(5);
 /// `Retry-After` of a full pool of which no address is in quarantine, so that only a change makes room.
 const RETRY_FULL: Duration = Duration::from_secs(30);
+/// `Retry-After` of a gateway that does not trust its clock. Most doubts last for a minute; other gateways may be sure already.
+const RETRY_CLOCK: Duration = Duration::from_secs(15);
 /// Added to the end of a quarantine: the address is free when its record has been removed.
 const SWEEP_DELAY: Duration = Duration::from_secs(2);
 
@@ -305,6 +307,7 @@ fn problem(refusal: &Refusal) -> Problem {
         }
         Refusal::NoLease | Refusal::NotEvicted => (Kind::NoLease, None),
         Refusal::Contended => (Kind::Busy, Some(Duration::from_secs(1))),
+        Refusal::Clock => (Kind::Busy, Some(RETRY_CLOCK)),
         Refusal::Store => (Kind::Store, Some(Duration::from_secs(2))),
     };
     let problem = Problem::new(kind, refusal.to_string());

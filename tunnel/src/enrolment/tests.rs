@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use warren_lease::{Peer, Settings};
-use warren_store::Embedded;
+use warren_lease::{Outcome, Peer, Settings, Transaction};
+use warren_store::{Embedded, Member as StoreMember, News, Presence, Store, StoreError};
 use warren_transport::tls::{self, Target};
 use warren_wire::enrolment::{
     ChannelBinding, ENROL_PATH, Enrol, HostInfo, MEDIA_TYPE, Problem, Proof, Purpose, RELEASE_PATH, Version,
@@ -22,6 +22,7 @@ use super::client::{self, ClientError};
 use super::leases::{LeaseService, PeerEvent};
 use super::server::{Enrolment, Request, Response};
 use super::{now, serve};
+use crate::runtime::supervise::Supervisor;
 
 const REMOTE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4000);
 const BINDING: ChannelBinding = ChannelBinding([9; 32]);
@@ -94,7 +95,9 @@ fn start(path: &Path, config: GatewayConfig) -> Bench {
         shared: None,
     };
     let (sender, peers) = mpsc::unbounded_channel();
-    let leases = LeaseService::start(settings, store, sender).unwrap();
+    let supervisor = Supervisor::default();
+    let runtime = tokio::runtime::Handle::current();
+    let leases = LeaseService::start(settings, store, sender, &runtime, &supervisor).unwrap();
     let enrolment = Arc::new(Enrolment::new(&config, own_key(), leases.clone(), Arc::new(|_| None)));
     Bench { enrolment, leases, peers, config }
 }
@@ -202,7 +205,7 @@ fn what_is_refused_and_that_nothing_changes_by_it() {
             ("released without a lease", RELEASE_PATH, release(&pod(60))),
             ("another path", "/v1/admin", good.clone()),
         ];
-        let before = bench.leases.leases().await.0;
+        let before = bench.leases.leases().await.unwrap().0;
         let mut out = String::new();
         for (name, path, body) in cases {
             let response = bench.post(path, &body).await;
@@ -235,7 +238,7 @@ fn what_is_refused_and_that_nothing_changes_by_it() {
         for (name, response) in [("GET", get), ("plain text", form)] {
             out += &format!("{name}: {}\n", Problem::from_json(&response.body).unwrap());
         }
-        assert_eq!(bench.leases.leases().await.0, before, "something has changed");
+        assert_eq!(bench.leases.leases().await.unwrap().0, before, "something has changed");
         // The pool of six: two are in it.
         for number in 10..14 {
             assert_eq!(bench.enrol(&pod(number), &bench.token()).await.status, 200);
@@ -581,11 +584,72 @@ fn ten_thousand_pods_join_and_join_again() {
                 memory(),
                 std::fs::metadata(&path).unwrap().len() >> 20,
             );
-            let (leases, statistics) = bench.leases.leases().await;
+            let (leases, statistics) = bench.leases.leases().await.unwrap();
             assert_eq!((leases.len(), statistics.live), (PODS as usize, u64::from(PODS)));
         });
     }
     let distinct: std::collections::BTreeSet<_> = granted[0].iter().collect();
     assert_eq!(distinct.len(), PODS as usize, "an address twice");
     assert_eq!(granted[0], granted[1], "after a restart of the gateway each has its own again");
+}
+
+/// A store whose followers are told nothing any more.
+struct Gone;
+
+type Pending<'a, T> = std::pin::Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+fn ended<'a, T>() -> Pending<'a, T> {
+    Box::pin(async { Err(StoreError::File("gone".into())) })
+}
+
+impl Store for Gone {
+    fn commit<'a, 'b, 'c>(&'a self, _: &'b Transaction) -> Pending<'c, Outcome>
+    where
+        'a: 'c,
+        'b: 'c,
+    {
+        ended()
+    }
+
+    fn follow(&self) -> mpsc::Receiver<News> {
+        mpsc::channel(1).1
+    }
+
+    fn announce<'a, 'c>(&'a self, _: StoreMember) -> Pending<'c, Presence>
+    where
+        'a: 'c,
+    {
+        ended()
+    }
+
+    fn members<'a, 'c>(&'a self) -> Pending<'c, Vec<StoreMember>>
+    where
+        'a: 'c,
+    {
+        ended()
+    }
+}
+
+/// It used to answer with no leases, which readiness took for health.
+#[tokio::test]
+async fn a_lease_task_that_ends_is_a_death_and_answers_nobody() {
+    let config = config("10.100.0.0/24", "");
+    let settings = Settings {
+        prefixes: config.pool.prefixes.clone(),
+        reserved: Vec::new(),
+        ttl: config.lease.ttl.get(),
+        quarantine: config.lease.quarantine.get(),
+        max: config.lease.max.get(),
+        per_source: None,
+        shared: None,
+    };
+    let supervisor = Supervisor::default();
+    let (sender, mut deaths) = mpsc::unbounded_channel();
+    supervisor.on_death(move |name| _ = sender.send(name.to_owned()));
+    let (sender, mut peers) = mpsc::unbounded_channel();
+    let runtime = tokio::runtime::Handle::current();
+    let leases = LeaseService::start(settings, Arc::new(Gone), sender, &runtime, &supervisor).unwrap();
+    assert_eq!(deaths.recv().await.unwrap(), "lease task");
+    assert!(leases.leases().await.is_none());
+    assert!(peers.recv().await.is_none(), "the reconciler learns of it");
 }

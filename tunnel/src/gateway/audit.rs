@@ -83,8 +83,8 @@ impl Audit {
             tick.tick().await;
             let audit = Arc::clone(&self);
             // Writing to a disk may block.
-            if tokio::task::spawn_blocking(move || audit.write()).await.is_err() {
-                return;
+            if let Err(error) = tokio::task::spawn_blocking(move || audit.write()).await {
+                tracing::error!(%error, "audit records were lost");
             }
         }
     }

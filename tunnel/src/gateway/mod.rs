@@ -28,7 +28,6 @@ mod sites;
 
 use std::path::Path;
 use std::sync::mpsc;
-use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -41,6 +40,7 @@ pub use settings::{check, config};
 
 use crate::runtime::host::{capabilities, secret};
 use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::supervise::Supervisor;
 use crate::runtime::{ListenAddress, log, random};
 use running::Running;
 use settings::Settings;
@@ -49,8 +49,8 @@ use settings::Settings;
 enum Event {
     Stop(i32),
     Reload,
-    /// The tunnel has failed.
-    Failed,
+    /// This has died.
+    Failed(String),
 }
 
 /// Runs until a signal ends it.
@@ -61,8 +61,13 @@ pub fn run(path: &Path, metrics: Option<ListenAddress>) -> Result<()> {
     let settings = Settings::read(path)?;
     capabilities::raise_descriptors();
     let (events, received) = mpsc::channel();
-    listen_to_signals(events.clone())?;
-    let running = Running::up(settings, metrics, move || _ = events.send(Event::Failed))?;
+    let supervisor = Supervisor::default();
+    supervisor.on_death({
+        let events = events.clone();
+        move |name| _ = events.send(Event::Failed(name.to_owned()))
+    });
+    listen_to_signals(events, &supervisor)?;
+    let running = Running::up(settings, metrics, &supervisor)?;
     loop {
         match received.recv() {
             Ok(Event::Reload) => match running.reload() {
@@ -76,11 +81,13 @@ pub fn run(path: &Path, metrics: Option<ListenAddress>) -> Result<()> {
                 tracing::info!("gateway is down");
                 return Ok(());
             }
-            Ok(Event::Failed) | Err(_) => {
+            Ok(Event::Failed(name)) => {
                 drop(running);
-                return Err(Problem::new("the data path has stopped")
+                return Err(Problem::new(format!("the {name} has stopped"))
                     .hint("see the log for the reason, then restart the gateway"));
             }
+            // The signal thread has a sender.
+            Err(_) => return Err(Problem::new("the signal thread has stopped")),
         }
     }
 }
@@ -98,12 +105,10 @@ pub fn identity(key: &Path, certificate: &Path) -> Result<(PublicKey, Pin)> {
     Ok((key.public(), settings::identity(certificate, certificate)?.pin()))
 }
 
-fn listen_to_signals(events: mpsc::Sender<Event>) -> Result<()> {
+fn listen_to_signals(events: mpsc::Sender<Event>, supervisor: &Supervisor) -> Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).while_doing(|| "signals".into())?;
-    thread::Builder::new()
-        .name("signals".into())
-        .stack_size(128 << 10)
-        .spawn(move || {
+    supervisor
+        .thread("signals", 128 << 10, move || {
             for signal in signals.forever() {
                 let event = if signal == SIGHUP { Event::Reload } else { Event::Stop(signal) };
                 if events.send(event).is_err() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, oneshot};
 use warren_proto::engine::PeerConfig;
 use warren_wire::PublicKey;
@@ -16,6 +17,7 @@ use super::peers::{Member, PeerTable};
 use crate::enrolment::leases::PeerEvent;
 use crate::runtime::control::{Command, FilePeer, Handle};
 use crate::runtime::log;
+use crate::runtime::supervise::Supervisor;
 
 /// Changes applied in one step.
 const MAX_BATCH: usize = 1024;
@@ -73,9 +75,14 @@ impl ReconcilerHandle {
 
 impl PeerReconciler {
     /// Follows the changes of leases until the lease service ends.
-    pub(super) fn start(self, mut events: mpsc::UnboundedReceiver<PeerEvent>) -> ReconcilerHandle {
+    pub(super) fn start(
+        self,
+        mut events: mpsc::UnboundedReceiver<PeerEvent>,
+        runtime: &Runtime,
+        supervisor: &Supervisor,
+    ) -> ReconcilerHandle {
         let (requests, mut received) = mpsc::unbounded_channel::<ReconcilerRequest>();
-        tokio::spawn(async move {
+        supervisor.task(runtime, "reconciler of peers", async move {
             let reconciler = Arc::new(self);
             let mut batch: Vec<PeerEvent> = Vec::new();
             let mut draining = false;
@@ -83,6 +90,8 @@ impl PeerReconciler {
                 let mut waiter = None;
                 tokio::select! {
                     count = events.recv_many(&mut batch, MAX_BATCH) => if count == 0 {
+                        // Nobody says any more who may stay.
+                        _ = tokio::task::spawn_blocking(move || reconciler.remove_all()).await;
                         return;
                     },
                     Some(requests) = received.recv() => waiter = Some(requests),
@@ -153,6 +162,15 @@ impl PeerReconciler {
         }
     }
 
+    /// Removes all peers with leases.
+    fn remove_all(&self) {
+        let keys: Vec<PublicKey> = self.peer_table.leased().iter().map(|member| member.key).collect();
+        tracing::error!(peers = keys.len(), "leases are no longer known: all peers are removed");
+        keys.iter().for_each(|key| self.take(key));
+        self.forward.flush();
+        self.update_interface(keys, Vec::new());
+    }
+
     /// Sends all peers to other gateways, or accepts them again.
     fn set_draining(&self, draining: bool) {
         let members = self.peer_table.leased();
@@ -208,4 +226,75 @@ fn interface_peer(member: &Member) -> FilePeer {
     let mut config = PeerConfig::new(member.key);
     config.allowed_ips = member.addresses.iter().map(|address| IpNet::from(*address)).collect();
     FilePeer { config, name: None, tls: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc as blocking;
+
+    use warren_lease::Peer;
+    use warren_wire::PrivateKey;
+
+    use super::super::example;
+    use super::super::forward::ForwardCounters;
+    use super::*;
+
+    struct Nothing;
+
+    impl Forward for Nothing {
+        fn name(&self) -> &'static str {
+            "nothing"
+        }
+        fn install(&self, _: &Arc<Member>) {}
+        fn send_away(&self, _: &Arc<Member>) {}
+        fn remove(&self, _: &Arc<Member>) {}
+        fn counters(&self) -> ForwardCounters {
+            ForwardCounters::default()
+        }
+    }
+
+    /// Without the lease task, an evicted pod would stay forever.
+    #[test]
+    fn the_end_of_the_lease_task_removes_all_peers_and_is_a_death() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let supervisor = Supervisor::default();
+        let (sender, deaths) = blocking::channel();
+        supervisor.on_death(move |name| _ = sender.send(name.to_owned()));
+        let (interface, commands) = Handle::new().unwrap();
+        let (told, changes) = blocking::channel();
+        std::thread::spawn(move || {
+            loop {
+                match commands.next() {
+                    Some(Command::Peers { gone, changed, done }) => {
+                        _ = told.send((gone, changed.len()));
+                        _ = done.send(());
+                    }
+                    _ => std::thread::sleep(Duration::from_millis(2)),
+                }
+            }
+        });
+        let peer_table = Arc::new(PeerTable::default());
+        let reconciler = PeerReconciler {
+            peer_table: Arc::clone(&peer_table),
+            access: Arc::new(Access::new(&example::config("[groups.gpu]"))),
+            forward: Arc::new(Nothing),
+            interface,
+            own: Vec::new(),
+        };
+        let (events, received) = mpsc::unbounded_channel();
+        let _handle = reconciler.start(received, runtime.handle(), &supervisor);
+        let key = PrivateKey::from_random([7; 32]).public();
+        let peer = Peer {
+            key,
+            addresses: vec!["10.100.0.9".parse().unwrap()],
+            group: "gpu".parse().unwrap(),
+            host: Default::default(),
+        };
+        events.send(PeerEvent::Install(peer)).unwrap();
+        assert_eq!(changes.recv().unwrap(), (Vec::new(), 1));
+        drop(events);
+        assert_eq!(changes.recv().unwrap(), (vec![key], 0));
+        assert_eq!(deaths.recv().unwrap(), "reconciler of peers");
+        assert!(peer_table.all().is_empty());
+    }
 }

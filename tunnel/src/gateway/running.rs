@@ -40,6 +40,7 @@ use crate::runtime::datapath::Clock;
 use crate::runtime::metrics;
 use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::runtime::random;
+use crate::runtime::supervise::Supervisor;
 use crate::runtime::{datapath_runner::DatapathRunner, lookups};
 
 /// Interval between renewals of leases from handshakes.
@@ -51,12 +52,22 @@ const GRACE: Duration = Duration::from_millis(200);
 
 /// A running gateway; dropping it ends it.
 pub(super) struct Running {
+    supervision: Supervision,
     // Dropped in this order: each part before the parts that it uses.
     _admin: server::Server,
     _metrics: Option<metrics::Server>,
     inner: Arc<Inner>,
     thread: Option<control::Thread>,
     runtime: Option<Runtime>,
+}
+
+/// What ends from here on has not died.
+struct Supervision(Supervisor);
+
+impl Drop for Supervision {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// The forwarder, and why it was chosen.
@@ -86,14 +97,15 @@ pub(super) struct Inner {
     presence: Mutex<Option<Presence>>,
     draining: AtomicBool,
     runtime: tokio::runtime::Handle,
+    supervisor: Supervisor,
 }
 
 impl Running {
-    /// Starts everything. Calls `failed` when the data path has stopped on its own.
+    /// Starts everything that the supervisor then watches.
     pub(super) fn up(
         settings: Settings,
         metrics: Option<ListenAddress>,
-        failed: impl Fn() + Send + 'static,
+        supervisor: &Supervisor,
     ) -> Result<Self> {
         let Settings { path, config, key, identity } = settings;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -101,8 +113,13 @@ impl Running {
             .enable_all()
             .build()
             .while_doing(|| "starting threads".into())?;
+        // Dropped before the runtime if something does not start.
+        let supervision = Supervision(supervisor.clone());
         let audit = Audit::open(config.audit.file.as_deref())?;
-        runtime.spawn(Arc::clone(&audit).keep());
+        supervisor.restarted_task(runtime.handle(), "audit log", {
+            let audit = Arc::clone(&audit);
+            move || Arc::clone(&audit).keep()
+        });
         let access = Arc::new(Access::new(&config));
         let peer_table = Arc::new(PeerTable::default());
 
@@ -110,6 +127,7 @@ impl Running {
         let engine = Engine::new(EngineConfig::new(key.clone()), *random()?);
         let context = ForwardContext {
             runtime: runtime.handle().clone(),
+            supervisor: supervisor.clone(),
             plane: engine.plane(),
             peer_table: Arc::clone(&peer_table),
             access: Arc::clone(&access),
@@ -133,7 +151,8 @@ impl Running {
         let leases = runtime
             .block_on(async {
                 let settings = lease_settings(&config, key.public());
-                let leases = LeaseService::start(settings, Arc::clone(&store), sender)?;
+                let store = Arc::clone(&store);
+                let leases = LeaseService::start(settings, store, sender, runtime.handle(), supervisor)?;
                 leases.set_trust(trust(&config)).await;
                 Ok::<_, lease::PoolError>(leases)
             })
@@ -147,7 +166,6 @@ impl Running {
             last_stamp(&interface),
         )));
         let peers = {
-            let _context = runtime.enter();
             let reconciler = PeerReconciler {
                 peer_table: Arc::clone(&peer_table),
                 access: Arc::clone(&access),
@@ -155,12 +173,16 @@ impl Running {
                 interface: interface.clone(),
                 own: config.dns_addresses(),
             };
-            reconciler.start(events)
+            reconciler.start(events, runtime.handle(), supervisor)
         };
         let handler = EnrolmentHandler::new(runtime.handle().clone(), Arc::clone(&enrolment), peers.clone());
         let tls = listen(&config, identity, &datapath, handler)?;
         let listener = Arc::downgrade(&tls.listener);
-        let lookups = lookups::start(interface.clone())?;
+        supervisor.probe("TLS port", {
+            let listener = Weak::clone(&listener);
+            move || listener.upgrade().is_some_and(|listener| listener.ended())
+        });
+        let lookups = lookups::start(interface.clone(), supervisor)?;
         let parts = Parts {
             engine,
             private_key: key.clone(),
@@ -169,7 +191,7 @@ impl Running {
             datapath,
             commands,
             lookups: lookups.clone(),
-            on_failure: Box::new(failed),
+            supervisor: supervisor.clone(),
         };
         let thread = control::start(parts, interface.clone())?;
         let sites = Sites {
@@ -200,12 +222,19 @@ impl Running {
             presence: Mutex::new(None),
             draining: AtomicBool::new(false),
             runtime: runtime.handle().clone(),
+            supervisor: supervisor.clone(),
         });
-        runtime.spawn(watch_handshakes(Arc::clone(&inner)));
-        runtime.spawn(announce(Arc::clone(&inner)));
+        supervisor.restarted_task(runtime.handle(), "watch of handshakes", {
+            let inner = Arc::clone(&inner);
+            move || watch_handshakes(Arc::clone(&inner))
+        });
+        supervisor.restarted_task(runtime.handle(), "announcement", {
+            let inner = Arc::clone(&inner);
+            move || announce(Arc::clone(&inner))
+        });
         let configured = inner.config.lock().listen.metrics;
         let metrics = serve_metrics(Arc::clone(&inner) as Arc<dyn metrics::Source>, configured, metrics)?;
-        let admin = server::Server::start(&inner.name(), {
+        let admin = server::Server::start(&inner.name(), supervisor, {
             let inner = Arc::clone(&inner);
             move |request| requests::answer(request, &inner)
         })?;
@@ -213,7 +242,14 @@ impl Running {
         tracing::info!(fabric = %config.fabric, gateway = %config.name, udp = config.listen.udp,
             forward = inner.forwarding.forward.name(), reason = inner.forwarding.reason, pool = ?config.pool.prefixes, key = %inner.key, "gateway is up");
         drop(config);
-        Ok(Self { _admin: admin, _metrics: metrics, inner, thread: Some(thread), runtime: Some(runtime) })
+        Ok(Self {
+            supervision,
+            _admin: admin,
+            _metrics: metrics,
+            inner,
+            thread: Some(thread),
+            runtime: Some(runtime),
+        })
     }
 
     /// Reloads the configuration file.
@@ -224,6 +260,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        self.supervision.0.end();
         // Other gateways take over at once.
         self.inner.presence.lock().take();
         if let Some(runtime) = self.runtime.take() {
@@ -408,8 +445,9 @@ async fn watch_handshakes(inner: Arc<Inner>) {
                 inner.leases.seen(noticed.iter().map(|(key, (_, at))| (*key, *at)).collect()).await;
             }
             Ok(Err(problem)) => crate::runtime::log::warn(&problem),
-            Err(_) => return,
+            Err(error) => tracing::error!(%error, "handshakes are not known"),
         }
+        inner.supervisor.check();
     }
 }
 

@@ -9,6 +9,7 @@ use warren_wire::gateway::{Etcd as EtcdFile, GatewayConfig, StoreConfig};
 use warren_wire::{Name, Pin, PrivateKey, PublicKey};
 
 use crate::runtime::host::secret;
+use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// Maximum size of the configuration file.
@@ -204,8 +205,28 @@ pub(super) fn store(config: &GatewayConfig) -> Result<std::sync::Arc<dyn warren_
             })?;
             Ok(std::sync::Arc::new(opened))
         }
-        StoreConfig::Etcd(etcd) => Ok(std::sync::Arc::new(in_etcd(config, etcd)?)),
+        StoreConfig::Etcd(etcd) => {
+            let open: Vec<&str> =
+                etcd.endpoints.iter().map(String::as_str).filter(|url| is_in_the_clear(url)).collect();
+            if !open.is_empty() {
+                log::warn(
+                    &Problem::new(format!("the lease store is reached without TLS: {}", open.join(", "))).hint(
+                        "whoever is on the path can evict pods and admit others: use https:// endpoints with [store.etcd] ca_file",
+                    ),
+                );
+            }
+            Ok(std::sync::Arc::new(in_etcd(config, etcd)?))
+        }
     }
+}
+
+/// Whether an endpoint of etcd is on another host and without TLS.
+fn is_in_the_clear(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return false };
+    let host = rest.split('/').next().unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host != "localhost" && !host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// A client of the cluster; nothing is sent yet.
@@ -306,5 +327,19 @@ mod tests {
         let (_folder, file) = folder(|text| text.replace("10.100.0.0/24", "10.100.0.1/24"));
         let problem = check(&file).unwrap_err();
         assert!(problem.what().contains("gateway.toml:12:"), "{problem:?}");
+    }
+
+    #[test]
+    fn etcd_without_tls_is_noticed_unless_it_is_on_this_host() {
+        for url in
+            ["http://10.0.0.9:2379", "http://etcd.example.com:2379", "http://[fd00::9]:2379", "http://etcd"]
+        {
+            assert!(is_in_the_clear(url), "{url}");
+        }
+        for url in
+            ["https://10.0.0.9:2379", "http://127.0.0.1:2379", "http://localhost:2379", "http://[::1]:2379"]
+        {
+            assert!(!is_in_the_clear(url), "{url}");
+        }
     }
 }

@@ -7,6 +7,9 @@ use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::Subsc
 
 use super::problem::{Problem, Result};
 
+/// What it logs as an error is also returned, and usual: a kernel without WireGuard.
+const QUIET: &str = "defguard_wireguard_rs=off";
+
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -21,7 +24,7 @@ pub enum LogFormat {
 /// # Errors
 /// When `level` is invalid.
 pub fn start(format: LogFormat, level: &str) -> Result<()> {
-    let filter = Targets::from_str(level).map_err(|error| {
+    let filter = Targets::from_str(&format!("{QUIET},{level}")).map_err(|error| {
         Problem::new(format!("--log-level: invalid level `{}`: {error}", level.escape_debug()))
             .hint("use off, error, warn, info, debug or trace, or levels per module: info,warren_proto=debug")
     })?;

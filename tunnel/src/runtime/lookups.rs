@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -14,6 +13,7 @@ use crate::runtime::{
     log,
     net::resolve,
     problem::{Context, Result},
+    supervise::Supervisor,
 };
 
 /// Length of the queue; lookups beyond it are requested again later.
@@ -31,12 +31,10 @@ struct Failed {
 ///
 /// # Errors
 /// When no thread can be started.
-pub(crate) fn start(handle: Handle) -> Result<SyncSender<Lookup>> {
+pub(crate) fn start(handle: Handle, supervisor: &Supervisor) -> Result<SyncSender<Lookup>> {
     let (sender, lookups) = mpsc::sync_channel(QUEUE_LENGTH);
-    thread::Builder::new()
-        .name("lookups".into())
-        .stack_size(512 << 10)
-        .spawn(move || run(&lookups, &handle))
+    supervisor
+        .restarted_thread("lookups", 512 << 10, move || run(&lookups, &handle))
         .while_doing(|| "cannot start the lookup thread".into())?;
     Ok(sender)
 }

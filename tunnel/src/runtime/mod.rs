@@ -1,7 +1,7 @@
 //! What agent and gateway share: packets, the control thread, and what the tunnel changes and reports.
 //!
 //! ```text
-//! lookups ──┐
+//! lookups ──┐                       supervise: what runs, and what has died
 //! uapi ─────┴─► control: the engine's thread ─► datapath_runner ─► datapath: packets
 //! metrics, log ◄─ status       net: addresses, routes, DNS, journal ─► host: files and privileges
 //! ```
@@ -19,6 +19,7 @@ pub(crate) mod netstack;
 pub mod problem;
 mod random;
 pub mod status;
+pub mod supervise;
 pub mod uapi;
 
 pub use listen::ListenAddress;

@@ -9,7 +9,7 @@ use warren_wire::UnixTime;
 const START: u64 = 1_800_000_000;
 
 /// What may happen to the clocks and links of a fleet.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Faults {
     /// Wall clocks differ by up to so many seconds, from the start.
     pub(crate) offset: i64,
@@ -29,6 +29,34 @@ pub(crate) struct Faults {
     pub(crate) revocations: bool,
     /// Pods restart without their key, and others use their tokens.
     pub(crate) lost_keys: bool,
+    /// How long a gateway serves without the store.
+    pub(crate) grace: Duration,
+    /// When a pod that no gateway serves tries again.
+    pub(crate) retry: Duration,
+    /// One step of true time: how often a gateway reports handshakes.
+    pub(crate) step: Duration,
+    /// Whether the store's answers and changes arrive at once.
+    pub(crate) prompt: bool,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            offset: 0,
+            jumps: false,
+            drift: 0,
+            cuts: 0,
+            suspensions: 0,
+            restarts: false,
+            evictions: false,
+            revocations: false,
+            lost_keys: false,
+            grace: Duration::from_secs(200),
+            retry: Duration::from_secs(5),
+            step: Duration::from_secs(5),
+            prompt: false,
+        }
+    }
 }
 
 /// A small generator (SplitMix64), so that a seed is a history.

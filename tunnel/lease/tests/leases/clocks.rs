@@ -109,6 +109,40 @@ fn credentials_hold_whatever_fails() {
         evictions: true,
         revocations: true,
         lost_keys: true,
+        ..Faults::default()
     };
     assert!(run(50..56, 3, faults) > 0);
+}
+
+/// With a short grace, gateways soon serve nobody, and pods try again now and then. When the store is back they need time before
+/// their silence counts.
+#[test]
+fn a_short_grace_locks_no_pod_out_after_an_outage() {
+    let (grace, retry) = (Duration::from_secs(10), Duration::from_secs(75));
+    let step = Duration::from_secs(2);
+    for (seed, minutes) in [(60, 2), (61, 20), (62, 60)] {
+        let faults = Faults { grace, retry, step, prompt: true, ..Faults::default() };
+        let mut fleet = Fleet::new(seed, 3, faults);
+        (0..500).for_each(|_| fleet.step());
+        fleet.stop_store(Duration::from_secs(minutes * 60));
+        (0..minutes * 30 + 500).for_each(|_| fleet.step());
+        assert!(fleet.expired > 0);
+        assert_eq!(fleet.lost, 0, "after an outage of {minutes} minutes");
+    }
+}
+
+/// A revocation that was over still ended leases at gateways whose clocks were in doubt.
+#[test]
+fn a_revocation_that_is_over_ends_no_lease() {
+    let faults = Faults { offset: 20, restarts: true, jumps: true, revocations: true, ..Faults::default() };
+    assert!(run(70..72, 3, faults) > 0);
+    // Nor while most others have another time.
+    for seed in 74..76 {
+        let faults = Faults { revocations: true, ..Faults::default() };
+        let mut fleet = Fleet::new(seed, 3, faults);
+        for step in 0..steps() {
+            fleet.set_offset(1, if step % 300 < 150 { -3000 } else { 0 });
+            fleet.step();
+        }
+    }
 }

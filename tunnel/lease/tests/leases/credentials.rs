@@ -5,11 +5,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use warren_budget::Source;
-use warren_lease::{Ending, Enrolment, Key, Refusal, State, Transaction, Trust};
+use warren_lease::{Ending, Enrolment, Key, Refusal, Shared, State, Transaction, Trust};
 use warren_wire::PublicKey;
 use warren_wire::enrolment::HostInfo;
 
-use crate::world::{MAX, World, clocks, enrolment, peer, signer, token};
+use crate::world::{Fate, MAX, World, clocks, enrolment, peer, signer, token};
 
 fn try_as(world: &mut World, enrolment: Enrolment) -> Result<(), Refusal> {
     world.enrol_as(0, enrolment, 2);
@@ -100,6 +100,137 @@ fn a_token_is_suspended_until_its_last_eviction_ends() {
     world.quiesce();
     world.answers.clear();
     try_as(&mut world, back).unwrap();
+}
+
+/// A gateway that knows only its own eviction wrote the end of that one as the end of all.
+#[test]
+fn evictions_at_two_gateways_do_not_shorten_each_other() {
+    for readmit in [false, true] {
+        let mut world = World::new(2);
+        for key in 1..3 {
+            let enrolment = pod(&world, key, "", 0);
+            try_as(&mut world, enrolment).unwrap();
+        }
+        world.evict_for(0, peer(1), 3000);
+        world.settle(0, 0, Fate::Arrives);
+        world.evict_for(1, peer(2), 60);
+        while !world.nodes[1].under_way.is_empty() {
+            world.settle(1, 0, Fate::Arrives);
+        }
+        if readmit {
+            world.readmit(1, peer(2));
+        }
+        world.quiesce();
+        world.advance(100);
+        let other = pod(&world, 3, "", 0);
+        world.answers.clear();
+        assert!(matches!(try_as(&mut world, other.clone()), Err(Refusal::Suspended(_))), "{readmit}");
+        world.advance(3000);
+        world.answers.clear();
+        try_as(&mut world, other).unwrap();
+    }
+}
+
+#[test]
+fn a_restarted_agent_takes_the_slot_of_the_agent_that_is_silent() {
+    for (silent, healthy) in [(1, 2), (2, 1)] {
+        let mut world = World::new(1);
+        for key in [1, 2] {
+            let enrolment = pod(&world, key, "node", 2);
+            try_as(&mut world, enrolment).unwrap();
+        }
+        alive(&mut world, peer(healthy), 140);
+        let again = pod(&world, 3, "node", 2);
+        try_as(&mut world, again).unwrap();
+        assert_eq!(ending(&world, peer(silent)), Some(Ending::Replaced));
+        assert_eq!(ending(&world, peer(healthy)), None);
+    }
+}
+
+#[test]
+fn two_agents_of_one_name_do_not_replace_each_other_forever() {
+    let mut world = World::new(1);
+    for key in [1, 2] {
+        let enrolment = pod(&world, key, "node", 1);
+        try_as(&mut world, enrolment).unwrap();
+    }
+    assert_eq!(ending(&world, peer(1)), Some(Ending::Replaced));
+    for _ in 0..30 {
+        alive(&mut world, peer(2), 100);
+        let former = pod(&world, 1, "node", 1);
+        assert_eq!(try_as(&mut world, former), Err(Refusal::Replaced));
+    }
+    assert_eq!(ending(&world, peer(2)), None);
+    // When the other has ended it may come back, and is the holder then.
+    world.release(0, peer(2));
+    world.quiesce();
+    world.answers.clear();
+    for (key, result) in [(1, Ok(())), (2, Err(Refusal::Replaced))] {
+        let enrolment = pod(&world, key, "node", 1);
+        assert_eq!(try_as(&mut world, enrolment), result);
+    }
+}
+
+#[test]
+fn a_use_follows_its_host_to_another_name() {
+    let mut world = World::new(1);
+    for host in ["before", "after"] {
+        let enrolment = pod(&world, 1, host, 1);
+        try_as(&mut world, enrolment).unwrap();
+    }
+    let stranger = pod(&world, 2, "before", 1);
+    assert!(matches!(try_as(&mut world, stranger), Err(Refusal::UsedUp(_))));
+    let same = pod(&world, 3, "after", 1);
+    try_as(&mut world, same).unwrap();
+}
+
+/// A pod that comes back without its key had two leases for its source: the new one, and the one that it replaces.
+#[test]
+fn a_source_at_its_limit_may_restart_its_pods() {
+    let mut world = World::new(1);
+    world.nodes[0] = world.boot_with(|settings| settings.per_source = Some(2));
+    let from = |world: &World, key, host: &str| Enrolment {
+        source: Some(Source::from("192.0.2.1".parse::<std::net::IpAddr>().unwrap())),
+        ..pod(world, key, host, 2)
+    };
+    for (key, host) in [(0, "a"), (1, "b"), (2, "a"), (3, "b")] {
+        let enrolment = from(&world, key, host);
+        try_as(&mut world, enrolment).unwrap();
+    }
+    // Restarts without an end would empty the pool.
+    let refusal = Err(Refusal::Source { source_address: "192.0.2.1".parse().unwrap(), limit: 2 });
+    let again = from(&world, 4, "a");
+    assert_eq!(try_as(&mut world, again), refusal);
+    for _ in 0..10 {
+        world.advance(20);
+        world.handshake(0, peer(2));
+        world.handshake(0, peer(3));
+        world.quiesce();
+    }
+    let later = from(&world, 4, "a");
+    try_as(&mut world, later).unwrap();
+}
+
+/// A gateway that has just started may have a wrong clock: it says that it does not know, which is not final.
+#[test]
+fn no_refusal_is_final_while_the_clock_is_in_doubt() {
+    let mut world = World::new(1);
+    let shared = Shared { gateway: peer(200), grace: Duration::from_secs(80) };
+    world.nodes[0] = world.boot_with(|settings| settings.shared = Some(shared));
+    let over = Enrolment { over: true, ..pod(&world, 1, "", 0) };
+    assert_eq!(try_as(&mut world, over.clone()), Err(Refusal::Clock));
+    world.revoke(0, 2);
+    world.quiesce();
+    world.answers.clear();
+    let revoked = pod(&world, 1, "", 0);
+    assert_eq!(try_as(&mut world, revoked.clone()), Err(Refusal::Clock));
+    world.advance(80);
+    world.quiesce();
+    assert_eq!(try_as(&mut world, revoked), Err(Refusal::Revoked));
+    world.accept(0, 2);
+    world.quiesce();
+    world.answers.clear();
+    assert_eq!(try_as(&mut world, over), Err(Refusal::NoLease));
 }
 
 /// The record of a revocation lasts for two hours here.

@@ -21,14 +21,10 @@ use crate::chance::{Clock, Faults, Random, until, wall};
 use crate::ledger::{Ledger, USES};
 
 pub(crate) const TTL: Duration = Duration::from_secs(600);
-/// One step of true time: how often a gateway reports handshakes.
-const STEP: Duration = Duration::from_secs(5);
 /// The time between two handshakes of a peer (whitepaper section 6.1).
 const HANDSHAKE: Duration = Duration::from_secs(120);
 /// What a gateway gives a transaction.
 const COMMIT: Duration = Duration::from_secs(25);
-/// How long a gateway serves without the store.
-const GRACE: Duration = Duration::from_secs(200);
 const PODS: usize = 24;
 
 /// A transaction on its way: what has become of it, and when its gateway hears of that.
@@ -97,7 +93,7 @@ pub(crate) struct Fleet {
     pub(crate) steps: u64,
 }
 
-fn settings(node: usize) -> Settings {
+fn settings(node: usize, grace: Duration) -> Settings {
     Settings {
         prefixes: vec!["10.0.0.0/25".parse().unwrap()],
         reserved: Vec::new(),
@@ -105,7 +101,7 @@ fn settings(node: usize) -> Settings {
         quarantine: Duration::from_secs(120),
         max: Duration::from_secs(30 * 86_400),
         per_source: None,
-        shared: Some(Shared { gateway: key(u64::MAX - node as u64), grace: GRACE }),
+        shared: Some(Shared { gateway: key(u64::MAX - node as u64), grace }),
     }
 }
 
@@ -113,6 +109,13 @@ fn key(number: u64) -> PublicKey {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
     PublicKey::from_bytes(bytes)
+}
+
+/// Whether a change is the lease of another key of the same host and token.
+fn replaces(change: &Change, key: PublicKey, ended: &Lease) -> bool {
+    let Key::Lease(other) = change.key else { return false };
+    let lease: Lease = serde_json::from_slice(change.value.as_deref().unwrap()).unwrap();
+    other != key && lease.is_live() && lease.token == ended.token && lease.host == ended.host
 }
 
 impl Fleet {
@@ -131,7 +134,7 @@ impl Fleet {
             evicted: BTreeMap::new(),
             // Two of three gateways may agree on a wrong time.
             ledger: Ledger::new(
-                Duration::from_secs(2 * faults.offset.unsigned_abs()) + STEP,
+                Duration::from_secs(2 * faults.offset.unsigned_abs()) + faults.step,
                 faults.offset < 1700,
             ),
             token: None,
@@ -172,7 +175,7 @@ impl Fleet {
 
     fn boot(&self, node: usize, clock: Clock) -> Node {
         let now = clock.read(self.at);
-        let mut machine = Leases::new(settings(node), now).unwrap();
+        let mut machine = Leases::new(settings(node, self.faults.grace), now).unwrap();
         let contents: Vec<Change> = self.table.contents().collect();
         machine.restore(now, &contents, self.table.revision());
         Node {
@@ -210,10 +213,10 @@ impl Fleet {
         self.nodes[node].clock.read(self.at)
     }
 
-    /// Five seconds of true time.
+    /// A few seconds of true time.
     pub(crate) fn step(&mut self) {
         self.steps += 1;
-        self.at += STEP;
+        self.at += self.faults.step;
         self.fail();
         for node in 0..self.nodes.len() {
             self.arrive(node);
@@ -267,7 +270,9 @@ impl Fleet {
             let which = self.random.below(self.copied.len() as u64) as usize;
             let (now, id) = (self.now(node), self.request(usize::MAX));
             let Credential { token, expires, .. } = self.copied[which];
-            self.nodes[node].machine.revoke(now, id, token, wall(expires), true);
+            // Many revocations end before the token does.
+            let short = self.at + Duration::from_secs(300 + self.random.below(3600));
+            self.nodes[node].machine.revoke(now, id, token, wall(expires.min(short)), true);
             self.pump(node);
         }
         if faults.lost_keys && self.random.one_in(20) {
@@ -300,7 +305,8 @@ impl Fleet {
             if linked && under_way.outcome.is_none() && under_way.arrives <= at && at < under_way.answered {
                 let transaction = under_way.transaction.clone();
                 let outcome = self.commit(node, &transaction);
-                let answered = at + STEP * self.random.below(3) as u32;
+                let answered =
+                    at + self.faults.step * self.random.below(if self.faults.prompt { 1 } else { 3 }) as u32;
                 let under_way = &mut self.nodes[node].under_way[index];
                 (under_way.outcome, under_way.answered) = (Some(outcome), under_way.answered.min(answered));
             }
@@ -314,7 +320,7 @@ impl Fleet {
             self.nodes[node].machine.settled(now, id, outcome.unwrap_or(Outcome::Unknown));
             self.pump(node);
         }
-        if linked && !self.random.one_in(4) {
+        if linked && (self.faults.prompt || !self.random.one_in(4)) {
             let skip = self.nodes[node].told - self.forgotten;
             for (revision, changes) in self.log.iter().skip(skip) {
                 self.nodes[node].machine.apply(now, changes, *revision);
@@ -343,7 +349,7 @@ impl Fleet {
             self.pods[which].next = at + HANDSHAKE;
             return;
         }
-        self.pods[which].next = at + STEP;
+        self.pods[which].next = at + self.faults.retry;
         self.pods[which].home = self.random.below(self.nodes.len() as u64) as usize;
         // An evicted pod tries to come back with a new key.
         if self.evicted.contains_key(&key) {
@@ -412,7 +418,8 @@ impl Fleet {
         while let Some(output) = self.nodes[node].machine.poll_output() {
             match output {
                 Output::Commit(id, transaction) => {
-                    let arrives = self.at + STEP * self.random.below(2) as u32;
+                    let arrives = self.at
+                        + self.faults.step * self.random.below(if self.faults.prompt { 1 } else { 2 }) as u32;
                     let answered = self.at + COMMIT;
                     let under_way = UnderWay { id, transaction, outcome: None, arrives, answered };
                     self.nodes[node].under_way.push(under_way);
@@ -439,14 +446,14 @@ impl Fleet {
         {
             let changes = transaction.changes(revision);
             for change in &changes {
-                self.changed(node, change);
+                self.changed(node, change, &changes);
             }
             self.log.push_back((revision, changes));
         }
         outcome
     }
 
-    fn changed(&mut self, node: usize, change: &Change) {
+    fn changed(&mut self, node: usize, change: &Change, with: &[Change]) {
         let value = change.value.as_deref();
         match change.key {
             Key::Lease(key) => {
@@ -462,10 +469,16 @@ impl Fleet {
                 for address in after.iter().flat_map(|lease| &lease.addresses) {
                     assert_eq!(self.owners.insert(*address, key), None, "{address} is assigned twice");
                 }
-                if let Some(Lease { state: State::Quarantined { why: Ending::Expired, .. }, .. }) = after
+                if let Some(lease) = after
+                    && let State::Quarantined { why, .. } = lease.state
                     && before.is_some_and(|lease| lease.is_live())
                 {
-                    self.check_end(node, key);
+                    self.ledger.ended(self.at, key, lease.token, why);
+                    match why {
+                        Ending::Expired => self.check_end(node, key),
+                        Ending::Replaced => assert!(with.iter().any(|other| replaces(other, key, &lease))),
+                        _ => {}
+                    }
                 }
             }
             Key::Evicted(key) => {
@@ -480,7 +493,7 @@ impl Fleet {
                 let record: Option<serde_json::Value> =
                     value.map(|value| serde_json::from_slice(value).unwrap());
                 if record.is_some_and(|record| record["peers"] == true) {
-                    self.ledger.revoke(token);
+                    self.ledger.revoke(token, until(value.unwrap()));
                 }
             }
             _ => {}
@@ -497,7 +510,7 @@ impl Fleet {
             if let Some(at) = node.handshakes.get(&key).filter(|_| alive) {
                 let ago = self.at - *at;
                 assert!(
-                    ago > HANDSHAKE + 2 * STEP + COMMIT_WITHIN,
+                    ago > HANDSHAKE + 2 * self.faults.step + COMMIT_WITHIN,
                     "at {:?}, gateway {by} ended the lease of a pod whose handshake with gateway {number} was {ago:?} ago; clocks: {:?}",
                     self.at,
                     self.nodes.iter().map(|node| node.clock).collect::<Vec<_>>(),
@@ -507,10 +520,10 @@ impl Fleet {
     }
 
     fn check(&self) {
-        let limit = GRACE + 2 * STEP;
+        let limit = self.faults.grace + 2 * self.faults.step;
         for (key, since) in &self.evicted {
             for (number, node) in self.nodes.iter().enumerate() {
-                let late = self.at > *since + limit && node.awake_at + 2 * STEP <= self.at;
+                let late = self.at > *since + limit && node.awake_at + 2 * self.faults.step <= self.at;
                 assert!(
                     !(late && node.installed.contains(key)),
                     "gateway {number} still serves a pod that was evicted {:?} ago",

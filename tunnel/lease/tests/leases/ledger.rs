@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use warren_lease::Lease;
+use warren_lease::{COMMIT_WITHIN, Ending, Lease};
 use warren_wire::PublicKey;
 use warren_wire::token::TokenId;
 
@@ -20,7 +20,8 @@ pub(crate) struct Ledger {
     hosts: BTreeMap<TokenId, BTreeSet<String>>,
     keys: BTreeMap<TokenId, BTreeSet<PublicKey>>,
     live: BTreeMap<TokenId, BTreeSet<PublicKey>>,
-    revoked: BTreeSet<TokenId>,
+    /// Until when.
+    revoked: BTreeMap<TokenId, Duration>,
     /// Until when, and the token of the lease.
     evicted: BTreeMap<PublicKey, (Duration, Option<TokenId>)>,
 }
@@ -37,8 +38,31 @@ impl Ledger {
     }
 
     /// The store knows of the revocation of a token.
-    pub(crate) fn revoke(&mut self, token: TokenId) {
-        self.revoked.insert(token);
+    pub(crate) fn revoke(&mut self, token: TokenId, until: Duration) {
+        let known = self.revoked.entry(token).or_default();
+        *known = until.max(*known);
+    }
+
+    /// The store knows of the end of a lease: an operator must have wanted it, and still.
+    pub(crate) fn ended(&self, at: Duration, key: PublicKey, token: TokenId, why: Ending) {
+        // A transaction is under way for a while.
+        let late = self.early + COMMIT_WITHIN;
+        match why {
+            Ending::Evicted => {
+                let until = self.evicted.get(&key).map(|(until, _)| *until);
+                assert!(until.is_some_and(|until| until + late > at), "at {at:?}, evicted, until {until:?}");
+            }
+            Ending::Revoked => {
+                let until = self.revoked.get(&token);
+                assert!(
+                    until.is_some_and(|until| *until + late > at),
+                    "at {at:?}, a lease ends for a revocation that was over at {until:?}"
+                );
+            }
+            // Checked against handshakes, and against other leases of the transaction.
+            Ending::Expired | Ending::Replaced => {}
+            Ending::Released | Ending::MaxAge | Ending::Untrusted => panic!("at {at:?}, {why:?}"),
+        }
     }
 
     /// A lease has changed in the store.
@@ -57,7 +81,8 @@ impl Ledger {
         let token = lease.token;
         let (hosts, keys) = (self.hosts.entry(token).or_default(), self.keys.entry(token).or_default());
         if !is_live(before) {
-            assert!(!self.revoked.contains(&token), "at {at:?}, a revoked token admits a pod");
+            let revoked = self.revoked.get(&token).is_some_and(|until| *until > at + self.early);
+            assert!(!revoked, "at {at:?}, a revoked token admits a pod");
             let in_force = self.evicted.iter().filter(|(_, (until, _))| *until > at + self.early);
             let (evicted, tokens): (BTreeSet<_>, BTreeSet<_>) =
                 in_force.map(|(key, (_, token))| (*key, *token)).unzip();

@@ -201,8 +201,12 @@ impl World {
     }
 
     pub(crate) fn evict(&mut self, node: usize, key: PublicKey) {
+        self.evict_for(node, key, 600);
+    }
+
+    pub(crate) fn evict_for(&mut self, node: usize, key: PublicKey, seconds: u64) {
         self.promises.remove(&key);
-        let until = self.now.plus(Duration::from_secs(600));
+        let until = self.now.plus(Duration::from_secs(seconds));
         let id = self.request(node, Request::Evict(key, until));
         self.nodes[node].machine.evict(clocks(self.now), id, key, until);
         self.pump(node);

@@ -13,6 +13,7 @@ mod state;
 mod watch;
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -21,14 +22,13 @@ use warren_wire::config::{Config, Interface, Peer, TlsEndpoint};
 use warren_wire::enrolment::{Answer, HostInfo};
 use warren_wire::token::Claims;
 use warren_wire::{PrivateKey, PublicKey, Token};
-use zeroize::Zeroizing;
 
 use self::join::Request;
 use self::refusal::{Deferred, Refusals};
 use super::args::AgentArgs;
 use super::carriers::Carriers;
 use super::overrides::Overrides;
-use crate::runtime::host::secret;
+use crate::runtime::host::{environment, secret};
 use crate::runtime::problem::{Problem, Result};
 use crate::runtime::random;
 
@@ -65,10 +65,18 @@ pub(super) fn token(args: &AgentArgs) -> Result<Option<Token>> {
     if args.config.is_some() {
         return Ok(None);
     }
-    let text = match &args.token_file {
+    token_of(args.token_file.as_deref())
+}
+
+/// The token in a file, else in the environment.
+///
+/// # Errors
+/// When it cannot be read or is not a token.
+pub fn token_of(file: Option<&Path>) -> Result<Option<Token>> {
+    let text = match file {
         Some(path) => secret::read(path, "token")?,
-        None => match std::env::var("WARREN_TOKEN") {
-            Ok(text) if !text.trim().is_empty() => Zeroizing::new(text),
+        None => match environment::get("WARREN_TOKEN") {
+            Some(text) if !text.trim().is_empty() => text,
             _ => return Ok(None),
         },
     };

@@ -13,6 +13,7 @@ use crate::agent::events::Event;
 use crate::agent::tunnel::TunnelHandle;
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Result};
+use crate::runtime::supervise::Supervisor;
 
 /// Interval between checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -27,14 +28,13 @@ pub(in crate::agent) fn start(
     enrolled: Arc<Enrolled>,
     tunnel: Arc<dyn TunnelHandle>,
     events: Sender<Event>,
+    supervisor: &Supervisor,
 ) -> Result<()> {
     if !tunnel.has_signs() {
         return Ok(());
     }
-    thread::Builder::new()
-        .name("gateways".into())
-        .stack_size(512 << 10)
-        .spawn(move || run(&enrolled, tunnel.as_ref(), &events))
+    supervisor
+        .restarted_thread("gateways", 512 << 10, move || run(&enrolled, tunnel.as_ref(), &events))
         .while_doing(|| "cannot start the gateway thread".into())?;
     Ok(())
 }

@@ -193,7 +193,7 @@ impl UserspaceTunnel {
             }
         };
         let (handle, commands) = Handle::new()?;
-        let lookups = lookups::start(handle.clone())?;
+        let lookups = lookups::start(handle.clone(), &reloader.supervisor)?;
         let facts = Facts {
             interface: interface.to_string(),
             backend,
@@ -214,15 +214,14 @@ impl UserspaceTunnel {
             datapath,
             commands,
             lookups: lookups.clone(),
-            on_failure: Box::new({
-                let reloader = reloader.clone();
-                move || reloader.failed()
-            }),
+            supervisor: reloader.supervisor.clone(),
             facts: facts.clone(),
         };
         let thread = control::start(parts, handle.clone())?;
         let answers = handle.clone();
-        let uapi = uapi::Server::bind(socket, Arc::new(move |request| answer(request, &answers, &reloader)))?;
+        let supervisor = reloader.supervisor.clone();
+        let answer = Arc::new(move |request| answer(request, &answers, &reloader));
+        let uapi = uapi::Server::bind(socket, answer, &supervisor)?;
         let tunnel = Self {
             services,
             _uapi: uapi,

@@ -3,6 +3,7 @@
 mod checks;
 mod names;
 mod pod;
+mod token;
 
 use std::fmt::Write as _;
 
@@ -10,8 +11,10 @@ use serde::Serialize;
 use warren_wire::config::Config;
 
 use crate::{
+    agent,
     cli::DoctorArgs,
     commands::print,
+    enrolment,
     runtime::problem::{Problem, Result},
 };
 
@@ -149,6 +152,9 @@ pub fn run(args: &DoctorArgs) -> Result<u8> {
     };
     let mut report = checks::examine(config.as_ref());
     report.findings.extend(names::examine());
+    if let Some(token) = agent::token_of(args.token_file.as_deref())? {
+        report.findings.extend(token::examine(&token, enrolment::now())?);
+    }
     if args.json {
         let json = serde_json::to_string_pretty(&report).map_err(|error| Problem::new(error.to_string()))?;
         print(&format!("{json}\n"))?;

@@ -80,7 +80,7 @@ pub(super) fn run(command: &[OsString], environment: Vec<(String, String)>, sign
         return Err(Problem::new("no command given").hint("run `warren-tunnel exec -- COMMAND`"));
     };
     let mut command = Command::new(program);
-    // The program does not inherit the secrets of the tunnel.
+    // The program does not inherit the secrets of the tunnel, whoever has set them.
     command.args(arguments).env_remove("WARREN_TOKEN").env_remove("WARREN_PRIVATE_KEY").envs(environment);
     let mut child = match command.spawn() {
         Ok(child) => child,

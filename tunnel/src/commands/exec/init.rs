@@ -14,7 +14,10 @@ use signal_hook::{
 };
 
 use super::child::code_of;
-use crate::runtime::problem::{Context, Problem, Result};
+use crate::runtime::{
+    host::environment,
+    problem::{Context, Problem, Result},
+};
 
 /// Runs this program again with the same arguments, forwards signals, reaps orphans, and returns the exit code.
 ///
@@ -27,6 +30,8 @@ pub(super) fn run() -> Result<u8> {
     let program = env::current_exe().while_doing(|| "cannot find the path of this program".into())?;
     let child = Command::new(&program)
         .args(env::args_os().skip(1))
+        // It takes them out of its own environment.
+        .envs(environment::all())
         .spawn()
         .while_doing(|| program.display().to_string())?;
     let pid = Pid::from_child(&child);

@@ -8,6 +8,7 @@ use super::{AdminRequest, AdminResponse, socket};
 use crate::runtime::host::folders;
 use crate::runtime::host::local_socket::{LocalSocket, SocketOptions};
 use crate::runtime::problem::{Context as _, Result};
+use crate::runtime::supervise::Supervisor;
 
 /// The longest request.
 const MAX_REQUEST: u64 = 16 << 10;
@@ -26,10 +27,11 @@ impl Server {
     /// Binds the socket and serves operators, one connection at a time.
     pub(in crate::gateway) fn start(
         name: &str,
+        supervisor: &Supervisor,
         answer: impl Fn(&AdminRequest) -> Result<AdminResponse> + Send + 'static,
     ) -> Result<Self> {
         let path = socket(&folders::runtime_folder()?, name);
-        let socket = LocalSocket::bind(path, &OPTIONS, move |stream| {
+        let socket = LocalSocket::bind(path, &OPTIONS, supervisor, move |stream| {
             if let Err(problem) = serve(&stream, &answer) {
                 tracing::debug!("{}", problem.what());
             }

@@ -27,6 +27,7 @@ use crate::runtime::host::folders;
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Result};
 use crate::runtime::random;
+use crate::runtime::supervise::Supervisor;
 use choice::Chosen;
 use kernel::Kernel;
 use nat::{Nat, STREAMS};
@@ -82,6 +83,7 @@ pub(super) enum Inside {
 /// What forwarders need from the gateway.
 pub(super) struct ForwardContext {
     pub(super) runtime: Runtime,
+    pub(super) supervisor: Supervisor,
     pub(super) plane: Arc<Plane>,
     pub(super) peer_table: Arc<PeerTable>,
     pub(super) access: Arc<Access>,
@@ -132,14 +134,7 @@ fn start_user(config: &GatewayConfig, context: &ForwardContext) -> Result<(Arc<d
         forward: Some(STREAMS),
     })
     .while_doing(|| "netstack".into())?;
-    let forward: Arc<dyn Forward> = Nat::start(
-        &context.runtime,
-        &net,
-        config.site.addresses.clone(),
-        Arc::clone(&context.peer_table),
-        Arc::clone(&context.access),
-        Arc::clone(&context.audit),
-    )?;
+    let forward: Arc<dyn Forward> = Nat::start(context, &net, config.site.addresses.clone())?;
     Ok((forward, Device::User(Box::new(driver)), net))
 }
 

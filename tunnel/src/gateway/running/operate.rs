@@ -11,8 +11,9 @@ use crate::gateway::model::{GatewayStatus, LeaseCounters, PeerEntry};
 use crate::gateway::sites;
 use crate::runtime::control::Command;
 use crate::runtime::metrics;
-use crate::runtime::problem::Result;
+use crate::runtime::problem::{Problem, Result};
 use crate::runtime::status::Status;
+use crate::runtime::supervise::Supervisor;
 
 /// Timeout for the store in requests of operators.
 const STORE: Duration = Duration::from_secs(2);
@@ -65,14 +66,14 @@ impl Inner {
         interface.peers.clear();
         let (service, kept) = (self.leases.clone(), Arc::clone(&self.store));
         let (leases, store, gateways) = self.wait(async move {
-            let leases = tokio::time::timeout(STORE, service.leases()).await.unwrap_or_default();
+            let leases = tokio::time::timeout(STORE, service.leases()).await.ok().flatten();
             let members = tokio::time::timeout(STORE, kept.members()).await;
             match members {
                 Ok(Ok(members)) => (leases, true, members),
                 _ => (leases, false, Vec::new()),
             }
         })?;
-        let of = leases.1;
+        let of = leases.ok_or_else(no_leases)?.1;
         let config = self.config.lock();
         Ok(GatewayStatus {
             fabric: config.fabric.to_string(),
@@ -112,7 +113,7 @@ impl Inner {
         let known: std::collections::HashMap<&str, &crate::runtime::status::Peer> =
             interface.peers.iter().map(|peer| (peer.public_key.as_str(), peer)).collect();
         let service = self.leases.clone();
-        let (leases, _) = self.wait(async move { service.leases().await })?;
+        let (leases, _) = self.wait(async move { service.leases().await })?.ok_or_else(no_leases)?;
         let mut entries: Vec<PeerEntry> = leases
             .into_iter()
             .map(|(key, lease)| {
@@ -160,6 +161,10 @@ impl metrics::Source for Inner {
         self.interface.request(Command::Ping).is_ok()
     }
 
+    fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
+    }
+
     fn more(&self) -> String {
         Inner::status(self).map(|status| status.metrics()).unwrap_or_default()
     }
@@ -168,6 +173,11 @@ impl metrics::Source for Inner {
     fn ready(&self) -> std::result::Result<(), String> {
         Inner::status(self).map_err(|problem| format!("{}\n", problem.what()))?.ready()
     }
+}
+
+fn no_leases() -> Problem {
+    Problem::new("the lease task does not answer")
+        .hint("see the log for the reason, then restart the gateway")
 }
 
 fn ending(why: lease::Ending) -> &'static str {

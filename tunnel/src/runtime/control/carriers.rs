@@ -45,7 +45,13 @@ struct CarrierState {
     probes: u32,
     /// The failure to connect has been logged.
     logged: bool,
+    /// When a choice was last logged, and how many have not been since.
+    told: Option<Duration>,
+    untold: u32,
 }
+
+/// Between two log lines about the carrier of a peer.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
 
 /// All of them.
 pub(super) struct PeerCarriers {
@@ -101,6 +107,8 @@ impl PeerCarriers {
                 generation: self.generation,
                 probes: 0,
                 logged: false,
+                told: None,
+                untold: 0,
             };
             self.states.insert(*key, state);
         }
@@ -198,21 +206,21 @@ impl PeerCarriers {
                         }
                     }
                     Action::Move(Carrier::Udp, why) => {
-                        changed(key, Carrier::Udp, why);
+                        state.changed(now, key, Carrier::Udp, why);
                         match state.udp {
                             Some(udp) => engine.relocate(now, id, Endpoint::new(udp)),
                             None => wanted.lookups.push(id),
                         }
                     }
                     Action::Move(carrier @ Carrier::Stream(stream), why) => {
-                        changed(key, carrier, why);
+                        state.changed(now, key, carrier, why);
                         if let Some(endpoint) = endpoint(&self.streams, stream) {
                             engine.relocate(now, id, endpoint);
                         }
                     }
                     Action::Returned => {
                         state.probes = 0;
-                        changed(key, Carrier::Udp, Reason::UdpAnswers);
+                        state.changed(now, key, Carrier::Udp, Reason::UdpAnswers);
                     }
                     Action::Hold(stream) => {
                         if let Some(endpoint) = endpoint(&self.streams, stream) {
@@ -258,9 +266,18 @@ fn endpoint(streams: &Streams, id: StreamId) -> Option<Endpoint> {
     streams.get(id).map(|stream| Endpoint::stream(stream.remote(), id))
 }
 
-fn changed(key: &PublicKey, carrier: Carrier, why: Reason) {
-    let carrier = if carrier == Carrier::Udp { "udp" } else { "tls" };
-    tracing::info!(peer = %key, carrier, why = why.text(), "carrier chosen");
+impl CarrierState {
+    /// Logs a choice: on a bad path there may be one every few seconds.
+    fn changed(&mut self, now: Now, key: &PublicKey, carrier: Carrier, why: Reason) {
+        let carrier = if carrier == Carrier::Udp { "udp" } else { "tls" };
+        if self.told.is_some_and(|at| now.mono.saturating_sub(at) < TOLD_EVERY) {
+            self.untold += 1;
+            return tracing::debug!(peer = %key, carrier, why = why.text(), "carrier chosen");
+        }
+        self.told = Some(now.mono);
+        let unlogged = std::mem::take(&mut self.untold);
+        tracing::info!(peer = %key, carrier, why = why.text(), unlogged, "carrier chosen");
+    }
 }
 
 /// Connects on a separate thread, since name resolution and handshakes take time.

@@ -38,7 +38,7 @@ use warren_wire::key::{PrivateKey, PublicKey};
 pub use carriers::{Dialled, TlsCarrier};
 pub use model::{FilePeer, difference};
 pub use report::{Facts, ServiceCounters, TlsPort};
-pub use run::{Thread, start};
+pub use run::{DATAPATH, Thread, start};
 pub use state::{DatapathHandle, Parts};
 
 use crate::runtime::{
@@ -188,7 +188,7 @@ impl Drop for Commands {
 }
 
 impl Commands {
-    fn next(&self) -> Option<Command> {
+    pub(crate) fn next(&self) -> Option<Command> {
         self.received.try_recv().ok()
     }
 

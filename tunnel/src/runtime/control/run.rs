@@ -1,9 +1,6 @@
 //! The loop of the control thread.
 
-use std::{
-    thread::{self, JoinHandle},
-    time::Duration,
-};
+use std::{thread::JoinHandle, time::Duration};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use warren_proto::{Now, engine::Output};
@@ -17,6 +14,11 @@ use crate::runtime::{
     problem::{Context, Result},
 };
 
+/// The name of the data path where it is reported as dead.
+pub const DATAPATH: &str = "data path";
+/// That of the standard library.
+const STACK: usize = 2 << 20;
+
 /// The running control thread.
 pub struct Thread {
     handle: Handle,
@@ -28,9 +30,10 @@ pub struct Thread {
 /// # Errors
 /// When no thread can be started.
 pub fn start(parts: Parts, handle: Handle) -> Result<Thread> {
-    let thread = thread::Builder::new()
-        .name("control".into())
-        .spawn({
+    let thread = parts
+        .supervisor
+        .clone()
+        .thread("control", STACK, {
             let handle = handle.clone();
             move || Control::new(parts, handle).run()
         })
@@ -68,9 +71,9 @@ impl Control {
             let now = now();
             self.note_overrun(now);
             if self.datapath.failed() > 0
-                && let Some(report) = self.on_failure.take()
+                && let Some(supervisor) = self.supervisor.take()
             {
-                report();
+                supervisor.died(DATAPATH);
             }
             if self.engine.poll_timeout().is_some_and(|due| due <= now.mono) {
                 self.engine.handle_timeout(now);

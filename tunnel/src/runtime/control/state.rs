@@ -19,6 +19,7 @@ use super::{Commands, Facts, Handle, Lookup, carriers::PeerCarriers, model::Mode
 use crate::runtime::{
     datapath::{Clock, Control as Message},
     problem::Result,
+    supervise::Supervisor,
 };
 
 /// The data path as used by the control thread.
@@ -66,8 +67,8 @@ pub struct Parts {
     pub commands: Commands,
     /// Names to resolve.
     pub lookups: SyncSender<Lookup>,
-    /// Called once when the data path ends unexpectedly.
-    pub on_failure: Box<dyn Fn() + Send>,
+    /// Is told once when the data path ends unexpectedly.
+    pub supervisor: Supervisor,
     /// For its status.
     pub facts: Facts,
 }
@@ -89,7 +90,8 @@ pub(super) struct Control {
     pub(super) datapath: Box<dyn DatapathHandle>,
     pub(super) commands: Commands,
     pub(super) lookups: SyncSender<Lookup>,
-    pub(super) on_failure: Option<Box<dyn Fn() + Send>>,
+    /// `None` when the end of the data path has been reported.
+    pub(super) supervisor: Option<Supervisor>,
     pub(super) facts: Facts,
     pub(super) attempts: HashMap<PeerId, HandshakeAttempts>,
     /// Overrun already reported to the engine.
@@ -109,7 +111,7 @@ impl Control {
             datapath: parts.datapath,
             commands: parts.commands,
             lookups: parts.lookups,
-            on_failure: Some(parts.on_failure),
+            supervisor: Some(parts.supervisor),
             facts: parts.facts,
             attempts: HashMap::new(),
             overrun: 0,

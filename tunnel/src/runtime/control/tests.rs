@@ -22,6 +22,7 @@ use warren_wire::key::{PresharedKey, PrivateKey, PublicKey};
 use super::*;
 use crate::runtime::{
     datapath::{Clock, Control as Message},
+    supervise::Supervisor,
     uapi::{self, PeerChange, Request},
 };
 
@@ -101,7 +102,7 @@ fn start_one() -> Running {
         datapath: Box::new(traffic),
         commands,
         lookups: lookup,
-        on_failure: Box::new(|| {}),
+        supervisor: Supervisor::default(),
         facts: Facts { interface: "test".into(), mtu: 1420, ..Facts::default() },
     };
     let thread = start(parts, handle.clone()).unwrap();

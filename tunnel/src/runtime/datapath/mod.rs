@@ -183,12 +183,12 @@ impl Datapath {
         let body = move || {
             // Permits pauses of a few microseconds; without it, they are slightly longer.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
-            if let Err(error) = run(&shared)
-                && !shared.stopping.load(Ordering::Relaxed)
-            {
-                shared.failed.fetch_add(1, Ordering::Relaxed);
-                shared.control.wake();
-                tracing::error!(%error, "a data path thread has ended; the interface may have been removed");
+            let failed = Failed(&shared);
+            match run(&shared) {
+                Err(error) if !shared.stopping.load(Ordering::Relaxed) => {
+                    tracing::error!(%error, "a data path thread has ended; the interface may have been removed");
+                }
+                _ => std::mem::forget(failed),
             }
         };
         self.threads.push(std::thread::Builder::new().name(name).stack_size(STACK).spawn(body)?);
@@ -259,6 +259,16 @@ impl Datapath {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+    }
+}
+
+/// Counts a thread that ends by an error or a panic.
+struct Failed<'a>(&'a Shared);
+
+impl Drop for Failed<'_> {
+    fn drop(&mut self) {
+        self.0.failed.fetch_add(1, Ordering::Relaxed);
+        self.0.control.wake();
     }
 }
 

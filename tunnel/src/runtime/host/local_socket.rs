@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::fs::Mode;
 
 use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::supervise::Supervisor;
 
 /// The properties of a socket.
 pub struct SocketOptions {
@@ -39,6 +40,7 @@ impl LocalSocket {
     pub fn bind(
         path: PathBuf,
         options: &SocketOptions,
+        supervisor: &Supervisor,
         serve: impl FnMut(UnixStream) + Send + 'static,
     ) -> Result<Self> {
         if UnixStream::connect(&path).is_ok() {
@@ -53,10 +55,8 @@ impl LocalSocket {
         let listener = Arc::new(bind_private(&path).while_doing(doing)?);
         let accepting = Arc::clone(&listener);
         let timeout = options.timeout;
-        let thread = thread::Builder::new()
-            .name(options.thread.into())
-            .stack_size(512 << 10)
-            .spawn(move || accept(&accepting, timeout, serve))
+        let thread = supervisor
+            .thread(options.thread, 512 << 10, move || accept(&accepting, timeout, serve))
             .while_doing(doing)?;
         Ok(Self { path, listener, thread: Some(thread) })
     }

@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use warren_transport::tls::EXPOSED;
 use zeroize::Zeroizing;
 
 use crate::runtime::problem::{Problem, Result};
@@ -12,10 +13,10 @@ use crate::runtime::problem::{Problem, Result};
 /// The largest file that is read; tokens have at most 6 KiB.
 const MAX_SIZE: u64 = 64 << 10;
 
-/// Reads a file that must not be readable by all users.
+/// Reads a file that only its owner may write, and its owner and group may read ([`EXPOSED`]).
 ///
 /// # Errors
-/// When it cannot be read, or is readable by all users.
+/// When it cannot be read, or others may read or write it.
 pub fn read(path: &Path, what: &str) -> Result<Zeroizing<String>> {
     let failed = |error: &io::Error| {
         let problem = Problem::new(format!("{what} {}: {error}", path.display()));
@@ -30,9 +31,9 @@ pub fn read(path: &Path, what: &str) -> Result<Zeroizing<String>> {
     let file = fs::File::open(path).map_err(|error| failed(&error))?;
     let metadata = file.metadata().map_err(|error| failed(&error))?;
     let mode = metadata.permissions().mode() & 0o7777;
-    if metadata.is_file() && mode & 0o007 != 0 {
+    if metadata.is_file() && mode & EXPOSED != 0 {
         return Err(Problem::new(format!(
-            "{what} {}: readable by every user (mode {mode:04o})",
+            "{what} {}: others may read or change it (mode {mode:04o})",
             path.display()
         ))
         .hint(format!("run `chmod 600 {}`", path.display())));

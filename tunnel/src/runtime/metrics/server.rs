@@ -24,6 +24,7 @@ use super::{ready, render};
 use crate::runtime::{
     problem::{Context, Problem, Result},
     status::{Rate, Status},
+    supervise::Supervisor,
 };
 
 /// Connections served at once.
@@ -41,6 +42,8 @@ pub trait Source: Send + Sync + 'static {
     fn status(&self) -> Option<Status>;
     /// Whether the control thread answers.
     fn alive(&self) -> bool;
+    /// Knows which threads and tasks have died.
+    fn supervisor(&self) -> &Supervisor;
     /// Additional metrics.
     fn more(&self) -> String {
         String::new()
@@ -82,9 +85,9 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().while_doing(doing)?;
-        let thread = thread::Builder::new()
-            .name("metrics".into())
-            .spawn(move || {
+        let thread = Arc::clone(&source)
+            .supervisor()
+            .thread("metrics", 2 << 20, move || {
                 runtime.block_on(async {
                     tokio::select! {
                         () = serve(listener, Arc::new(Scraper::new(source))) => {}
@@ -159,15 +162,26 @@ fn answer(request: &Request<Incoming>, scraper: &Scraper) -> Response<Full<Bytes
             }
             None => plain(StatusCode::SERVICE_UNAVAILABLE, "the control thread does not answer\n"),
         },
-        "/healthz" if scraper.source.alive() => plain(StatusCode::OK, "ok\n"),
-        "/healthz" => plain(StatusCode::SERVICE_UNAVAILABLE, "the control thread does not answer\n"),
-        "/readyz" => match scraper.source.ready() {
+        "/healthz" => match health(&*scraper.source) {
+            Ok(()) => plain(StatusCode::OK, "ok\n"),
+            Err(missing) => plain(StatusCode::SERVICE_UNAVAILABLE, missing),
+        },
+        "/readyz" => match health(&*scraper.source).and_then(|()| scraper.source.ready()) {
             Ok(()) => plain(StatusCode::OK, "ok\n"),
             Err(missing) => plain(StatusCode::SERVICE_UNAVAILABLE, missing),
         },
         "/" => plain(StatusCode::OK, "/metrics /healthz /readyz\n"),
         _ => plain(StatusCode::NOT_FOUND, "not found: /metrics /healthz /readyz\n"),
     }
+}
+
+/// Whether everything runs.
+fn health(source: &dyn Source) -> std::result::Result<(), String> {
+    let dead = source.supervisor().dead();
+    if !dead.is_empty() {
+        return Err(format!("ended unexpectedly: {}\n", dead.join(", ")));
+    }
+    if source.alive() { Ok(()) } else { Err("the control thread does not answer\n".to_owned()) }
 }
 
 fn plain(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {

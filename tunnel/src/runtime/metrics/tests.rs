@@ -12,6 +12,7 @@ use std::{
 use super::*;
 use crate::gateway::model::{DnsStatus, GatewayStatus, ResolverStatus, SiteEntry};
 use crate::runtime::status::{Rate, tests::sample};
+use crate::runtime::supervise::Supervisor;
 
 #[test]
 fn the_scrape_has_names_units_and_help() {
@@ -43,11 +44,16 @@ fn readiness_names_the_peer_that_is_missing() {
 
 struct Fake {
     alive: AtomicBool,
+    supervisor: Supervisor,
 }
 
 impl Source for Fake {
     fn status(&self) -> Option<Status> {
         self.alive().then(sample)
+    }
+
+    fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
     }
 
     fn alive(&self) -> bool {
@@ -66,7 +72,7 @@ fn get(server: &Server, path: &str) -> (u16, String) {
 
 #[test]
 fn the_server_serves() {
-    let source = Arc::new(Fake { alive: AtomicBool::new(true) });
+    let source = Arc::new(Fake { alive: AtomicBool::new(true), supervisor: Supervisor::default() });
     let server =
         Server::start("127.0.0.1:0".parse().unwrap(), Arc::clone(&source) as Arc<dyn Source>).unwrap();
     assert_eq!(get(&server, "/healthz"), (200, "ok\n".into()));
@@ -78,6 +84,12 @@ fn the_server_serves() {
     source.alive.store(false, Ordering::Relaxed);
     assert_eq!(get(&server, "/healthz").0, 503);
     assert_eq!(get(&server, "/readyz").0, 503);
+
+    source.alive.store(true, Ordering::Relaxed);
+    _ = source.supervisor.thread("lease task", 64 << 10, || panic!("planted")).unwrap().join();
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(get(&server, path), (503, "ended unexpectedly: lease task\n".into()));
+    }
 
     let taken = Server::start(server.address(), source).err().unwrap().to_string();
     insta::assert_snapshot!(taken.replace(&server.address().port().to_string(), "PORT"));

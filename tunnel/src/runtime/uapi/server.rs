@@ -16,6 +16,7 @@ use std::{
 use super::{MAX_REQUEST, Refusal, Request, errno, parse};
 use crate::runtime::host::local_socket::{LocalSocket, SocketOptions};
 use crate::runtime::problem::{Context, Result};
+use crate::runtime::supervise::Supervisor;
 
 /// Connections at the same time; more are refused.
 const MAX_CONNECTIONS: usize = 16;
@@ -38,7 +39,7 @@ impl Server {
     ///
     /// # Errors
     /// When another process already answers there, or the folder cannot be written.
-    pub fn bind(path: PathBuf, handler: Arc<Handler>) -> Result<Self> {
+    pub fn bind(path: PathBuf, handler: Arc<Handler>, supervisor: &Supervisor) -> Result<Self> {
         if let Some(folder) = path.parent() {
             fs::DirBuilder::new()
                 .recursive(true)
@@ -47,7 +48,8 @@ impl Server {
                 .while_doing(|| format!("folder {}", folder.display()))?;
         }
         let open = Arc::new(AtomicUsize::new(0));
-        let socket = LocalSocket::bind(path, &OPTIONS, move |stream| spawn(stream, &handler, &open))?;
+        let socket =
+            LocalSocket::bind(path, &OPTIONS, supervisor, move |stream| spawn(stream, &handler, &open))?;
         Ok(Self { _socket: socket })
     }
 }

@@ -34,7 +34,7 @@ pub enum IdentityError {
         error: io::Error,
     },
     /// A file with a key that others may read.
-    #[error("{}: other users may read it (mode {mode:04o}), but it contains a private key", path.display())]
+    #[error("{}: others may read or change it (mode {mode:04o}), but it contains a private key", path.display())]
     Exposed {
         /// Which.
         path: PathBuf,
@@ -127,11 +127,15 @@ impl Identity {
     }
 }
 
+/// Bits of the mode that a file with a secret must not have: others have no access, and its group may only read it. Groups are how
+/// Kubernetes and systemd let a service that is not root read its secrets.
+pub const EXPOSED: u32 = 0o027;
+
 fn bytes(path: &Path, secret: bool) -> Result<Zeroizing<Vec<u8>>, IdentityError> {
     let file_error = |error| IdentityError::File { path: path.to_owned(), error };
     if secret {
         let mode = fs::metadata(path).map_err(file_error)?.permissions().mode() & 0o7777;
-        if mode & 0o077 != 0 {
+        if mode & EXPOSED != 0 {
             return Err(IdentityError::Exposed { path: path.to_owned(), mode });
         }
     }

@@ -185,6 +185,12 @@ impl Listener {
         self.address
     }
 
+    /// Whether the thread that accepts has ended, which it does not by itself.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(std::thread::JoinHandle::is_finished)
+    }
+
     /// Changes the limits. Existing connections keep their timeouts.
     pub fn set_limits(&self, limits: ListenLimits) {
         *self.shared.limits.lock() = limits;

@@ -37,7 +37,7 @@ mod turns;
 
 pub use dial::{DialError, Target, dial};
 pub use exchange::{Exchange, exchange};
-pub use identity::{Identity, IdentityError};
+pub use identity::{EXPOSED, Identity, IdentityError};
 pub use limits::ListenLimits;
 pub use listen::{Answer, Answering, ListenStats, Listener, Reply, Request};
 pub use proxy::{Proxy, ProxyError};

@@ -188,7 +188,11 @@ fn the_certificate_stays_and_is_its_owners_alone() {
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(Identity::load_or_make(&path).unwrap().pin(), first);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-    assert!(matches!(Identity::load_or_make(&path), Err(IdentityError::Exposed { mode: 0o640, .. })));
+    assert!(Identity::load_or_make(&path).is_ok(), "a group may read it");
+    for mode in [0o660, 0o644, 0o604] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert!(matches!(Identity::load_or_make(&path), Err(IdentityError::Exposed { .. })), "{mode:o}");
+    }
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     std::fs::write(&path, "nothing").unwrap();
     assert!(matches!(Identity::load_or_make(&path), Err(IdentityError::Content { .. })));

@@ -72,7 +72,7 @@ kinds! {
     MediaType 415 "media-type" Elsewhere "The body is not application/json",
     TokenMalformed 400 "token-malformed" Elsewhere "The token is malformed",
     TokenForged 401 "token-forged" Elsewhere "The token's signing key is not accepted",
-    TokenExpired 401 "token-expired" Never "The token has expired",
+    TokenExpired 401 "token-expired" Elsewhere "The token has expired",
     TokenEarly 401 "token-early" Later "The token is not valid yet",
     TokenFabric 403 "token-fabric" Never "The token is for another fabric",
     TokenGateway 403 "token-gateway" Elsewhere "The token is not valid for this gateway",

@@ -134,7 +134,9 @@ impl Kernel {
             return Err(problem);
         }
         if kernel.audited {
-            context.runtime.spawn(Arc::clone(&kernel).watch());
+            let watching = Arc::clone(&kernel);
+            let watch = move || Arc::clone(&watching).watch();
+            context.supervisor.restarted_task(&context.runtime, "audit of the kernel", watch);
         }
         Ok((kernel, queues))
     }
@@ -145,8 +147,8 @@ impl Kernel {
         loop {
             tick.tick().await;
             let kernel = Arc::clone(&self);
-            if tokio::task::spawn_blocking(move || kernel.look()).await.is_err() {
-                return;
+            if let Err(error) = tokio::task::spawn_blocking(move || kernel.look()).await {
+                tracing::error!(%error, "audit records were lost");
             }
         }
     }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
 use tokio::net::UdpSocket;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use warren_budget::{ShareLimits, Shares};
 use warren_device::user::{Echo, Unreachable};
 use warren_lease::policy::Flow;
 use warren_proxy::net::DialError;
@@ -21,8 +21,8 @@ use crate::gateway::access::Direction;
 use crate::gateway::audit::Entry;
 use crate::runtime::datapath::Clock;
 
-/// Pending requests at one time.
-const MAX_PENDING: usize = 256;
+/// Pending requests at one time; each has a socket.
+const PENDING: ShareLimits = ShareLimits { share: 4, each: 64, total: 1024 };
 /// Timeout for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Type, code, checksum, identifier, sequence number.
@@ -30,7 +30,7 @@ const HEADER: usize = 8;
 
 /// Forwards echo requests until the tunnel ends.
 pub(super) async fn serve(nat: Arc<Nat>) {
-    let places = Arc::new(Semaphore::new(MAX_PENDING));
+    let places = Shares::new(PENDING);
     let mut told_once = false;
     while let Ok(echo) = nat.inside.echo().await {
         let flow =
@@ -46,7 +46,7 @@ pub(super) async fn serve(nat: Arc<Nat>) {
             nat.inside.echoed(&echo, Err(Unreachable::Prohibited));
             continue;
         }
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Ok(place) = places.take(member.key, 1) else {
             nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
             continue;
         };

@@ -16,30 +16,39 @@ mod shaped;
 mod tcp;
 mod udp;
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::runtime::Handle as Runtime;
-use tokio::sync::Semaphore;
+use warren_budget::{ShareLimits, Shares};
 use warren_device::user::{Forwarded, Net, Unreachable};
 use warren_lease::policy::{Denial, Flow};
 use warren_proxy::net::DialError;
 use warren_proxy::relay::Pool;
+use warren_wire::PublicKey;
 
-use super::{Forward, ForwardCounters};
+use super::{Forward, ForwardContext, ForwardCounters};
 use crate::gateway::access::Access;
 use crate::gateway::audit::{Audit, Entry};
 use crate::gateway::peers::{Member, PeerTable};
+use crate::runtime::datapath::Clock;
 use crate::runtime::net::Netlink;
 use crate::runtime::problem::{Context as _, Result};
 use outside::Outside;
 
-/// Concurrent TCP connections, in total and per peer.
+/// Concurrent TCP connections, in total.
 pub(super) const STREAMS: usize = 65_536;
-const STREAMS_OF_ONE: u64 = 16_384;
+/// What peers have of them.
+const STREAM_SHARES: ShareLimits = ShareLimits { share: 128, each: 16_384, total: STREAMS };
+/// How long an answer about an address holds: interfaces can get others at any time.
+const OWN_FOR: Duration = Duration::from_secs(1);
+/// Answers that are remembered.
+const OWN_KNOWN: usize = 4096;
+/// The least time between two log lines about answers that did not come.
+const OWN_LOGGED: Duration = Duration::from_secs(10);
 /// Bytes in large copy buffers.
 const BUFFERS: usize = 16 << 20;
 /// Interval between reports of transferred bytes to the audit log.
@@ -49,13 +58,12 @@ const REPORT: Duration = Duration::from_secs(10);
 pub(in crate::gateway) struct Nat {
     inside: Forwarded,
     outside: Outside,
-    /// Asks the kernel which addresses are this machine's own: interfaces can get others at any time.
-    routes: Mutex<Netlink>,
+    own: Mutex<Own>,
     peer_table: Arc<PeerTable>,
     access: Arc<Access>,
     audit: Arc<Audit>,
     buffers: Arc<Pool>,
-    streams: Arc<Semaphore>,
+    streams: Shares<PublicKey>,
     counters: Counters,
 }
 
@@ -95,28 +103,26 @@ impl Nat {
     /// # Errors
     /// The tunnel has ended, or its flows are forwarded already.
     pub(in crate::gateway) fn start(
-        runtime: &Runtime,
+        context: &ForwardContext,
         net: &Net,
         addresses: Vec<IpAddr>,
-        peer_table: Arc<PeerTable>,
-        access: Arc<Access>,
-        audit: Arc<Audit>,
     ) -> Result<Arc<Self>> {
         let inside = net.forward().while_doing(|| "forwarding".into())?;
         let nat = Arc::new(Self {
             inside,
             outside: Outside::new(net.clone(), addresses),
-            routes: Mutex::new(Netlink::open().while_doing(|| "netlink".into())?),
-            peer_table,
-            access,
-            audit,
+            own: Mutex::new(Own::new()?),
+            peer_table: Arc::clone(&context.peer_table),
+            access: Arc::clone(&context.access),
+            audit: Arc::clone(&context.audit),
             buffers: Pool::new(BUFFERS),
-            streams: Arc::new(Semaphore::new(STREAMS)),
+            streams: Shares::new(STREAM_SHARES),
             counters: Counters::default(),
         });
-        runtime.spawn(tcp::serve(Arc::clone(&nat)));
-        runtime.spawn(udp::serve(Arc::clone(&nat)));
-        runtime.spawn(echo::serve(Arc::clone(&nat)));
+        let (supervisor, runtime) = (&context.supervisor, &context.runtime);
+        supervisor.task(runtime, "forwarder of TCP", tcp::serve(Arc::clone(&nat)));
+        supervisor.task(runtime, "forwarder of UDP", udp::serve(Arc::clone(&nat)));
+        supervisor.task(runtime, "forwarder of echo requests", echo::serve(Arc::clone(&nat)));
         Ok(nat)
     }
 
@@ -148,14 +154,43 @@ impl Nat {
         if by_tunnel || self.access.names(&member.group, flow) {
             return Ok(());
         }
-        match self.routes.lock().is_own(flow.destination) {
-            Ok(false) => Ok(()),
-            Ok(true) => Err(Denial::Destination),
-            Err(error) => {
-                tracing::warn!(%error, destination = %flow.destination, "the kernel did not answer whether an address is the gateway's own; the flow is denied");
-                Err(Denial::Destination)
-            }
+        let own = self.own.lock().is_own(Clock.mono(), flow.destination);
+        if own { Err(Denial::Destination) } else { Ok(()) }
+    }
+}
+
+/// Which addresses are this machine's own, as the kernel says.
+struct Own {
+    routes: Netlink,
+    known: HashMap<IpAddr, (bool, Duration)>,
+    logged: Option<Duration>,
+}
+
+impl Own {
+    fn new() -> Result<Self> {
+        let routes = Netlink::open().while_doing(|| "netlink".into())?;
+        Ok(Self { routes, known: HashMap::new(), logged: None })
+    }
+
+    /// An address of which the kernel does not answer counts as own.
+    fn is_own(&mut self, now: Duration, to: IpAddr) -> bool {
+        if let Some((own, at)) = self.known.get(&to)
+            && now.saturating_sub(*at) < OWN_FOR
+        {
+            return *own;
         }
+        let own = self.routes.is_own(to).unwrap_or_else(|error| {
+            if self.logged.is_none_or(|at| now.saturating_sub(at) >= OWN_LOGGED) {
+                self.logged = Some(now);
+                tracing::warn!(%error, destination = %to, "the kernel did not answer whether an address is the gateway's own; flows to it are denied");
+            }
+            true
+        });
+        if self.known.len() >= OWN_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(to, (own, now));
+        own
     }
 }
 

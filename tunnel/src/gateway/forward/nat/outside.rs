@@ -1,13 +1,21 @@
 //! The outgoing side of flows: this machine's network, or the tunnel to the gateway of another network.
 
+use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::task::{Poll, ready};
 
+use tokio::io::ReadBuf;
 use tokio::net::UdpSocket;
 use warren_device::user::{self, Net};
 use warren_proxy::net::{Dial as _, DialError, Either, System, SystemStream};
 
 use crate::runtime::netstack::{Netstack, NetstackStream};
+
+thread_local! {
+    /// For the largest datagram.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; 65_535]);
+}
 
 /// Routes out of this gateway.
 pub(super) struct Outside {
@@ -66,16 +74,33 @@ impl Socket {
         }
     }
 
-    /// Receives the next datagram from the destination. Cancel-safe.
-    pub(super) async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Receives the next datagram from the destination. Cancel-safe. A flow that waits has no buffer: one of each thread is
+    /// enough, since nothing waits while it is in use.
+    pub(super) async fn recv(&self) -> io::Result<Vec<u8>> {
         match self {
-            Self::System(socket) => socket.recv(buffer).await,
-            Self::Tunnel(socket, to) => loop {
-                let (length, from) = socket.recv_from(buffer).await?;
-                if from == *to {
-                    return Ok(length);
+            Self::System(socket) => loop {
+                socket.readable().await?;
+                match BUFFER
+                    .with_borrow_mut(|buffer| socket.try_recv(buffer).map(|length| buffer[..length].to_vec()))
+                {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    received => return received,
                 }
             },
+            Self::Tunnel(socket, to) => {
+                std::future::poll_fn(|context| {
+                    BUFFER.with_borrow_mut(|buffer| {
+                        loop {
+                            let mut part = ReadBuf::new(buffer);
+                            let from = ready!(socket.poll_recv_from(context, &mut part))?;
+                            if from == *to {
+                                return Poll::Ready(Ok(part.filled().to_vec()));
+                            }
+                        }
+                    })
+                })
+                .await
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use warren_proxy::relay::{Moved, Timeouts, relay};
 use warren_wire::gateway::Protocol;
 
 use super::shaped::Shaped;
-use super::{Nat, Now, REPORT, STREAMS_OF_ONE, icmp_reason};
+use super::{Nat, Now, REPORT, icmp_reason};
 use crate::gateway::audit::Entry;
 use crate::gateway::peers::Member;
 
@@ -46,16 +46,11 @@ pub(super) async fn serve(nat: Arc<Nat>) {
             });
             continue;
         }
-        let Ok(place) = Arc::clone(&nat.streams).try_acquire_owned() else {
+        let Ok(place) = nat.streams.take(member.key, 1) else {
             nat.counters.failed.fetch_add(1, Ordering::Relaxed);
             incoming.deny(Some(Unreachable::Host));
             continue;
         };
-        if member.flows.load(Ordering::Relaxed) >= STREAMS_OF_ONE {
-            nat.counters.failed.fetch_add(1, Ordering::Relaxed);
-            incoming.deny(Some(Unreachable::Host));
-            continue;
-        }
         let nat = Arc::clone(&nat);
         tokio::spawn(async move {
             let _place = place;

@@ -10,9 +10,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
+use warren_budget::{Part, ShareLimits, Shares};
 use warren_device::user::{Datagram, Unreachable};
 use warren_lease::policy::Flow;
 use warren_proxy::net::DialError;
+use warren_wire::PublicKey;
 use warren_wire::gateway::Protocol;
 
 use super::{Nat, Now, REPORT};
@@ -21,9 +23,10 @@ use crate::gateway::audit::Entry;
 use crate::gateway::peers::Member;
 use crate::runtime::datapath::Clock;
 
-/// Concurrent flows, in total and per peer.
-const FLOWS: usize = 32_768;
-const FLOWS_OF_ONE: u64 = 4_096;
+/// Concurrent flows.
+const FLOWS: ShareLimits = ShareLimits { share: 64, each: 4096, total: 32_768 };
+/// Bytes that wait in the queues of flows. A share has room for two of the largest datagrams.
+const BYTES: ShareLimits = ShareLimits { share: 128 << 10, each: 8 << 20, total: 64 << 20 };
 /// Queued datagrams per flow.
 const QUEUE_LENGTH: usize = 64;
 /// Idle timeout of a flow (RFC 4787 section 4.3), and of one to a name server (RFC 6056).
@@ -31,16 +34,21 @@ const IDLE: Duration = Duration::from_secs(120);
 const IDLE_DNS: Duration = Duration::from_secs(20);
 
 type Ends = (SocketAddr, SocketAddr);
-type Flows = Arc<Mutex<HashMap<Ends, mpsc::Sender<Datagram>>>>;
+/// A datagram, and what its peer holds of the memory for it.
+type Queued = (Datagram, Part<PublicKey>);
+/// Who has a flow, and its queue.
+type Flows = Arc<Mutex<HashMap<Ends, (PublicKey, mpsc::Sender<Queued>)>>>;
 
 /// Forwards datagrams until the tunnel ends.
 pub(super) async fn serve(nat: Arc<Nat>) {
     let flows = Flows::default();
+    let (places, bytes) = (Shares::new(FLOWS), Shares::new(BYTES));
     while let Ok(datagram) = nat.inside.datagram().await {
         let ends = (datagram.remote, datagram.local);
         let known = flows.lock().get(&ends).cloned();
-        if let Some(known) = known {
-            if known.try_send(datagram).is_err() {
+        if let Some((owner, known)) = known {
+            let held = bytes.take(owner, datagram.data.len());
+            if !held.is_ok_and(|held| known.try_send((datagram, held)).is_ok()) {
                 nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
             }
             continue;
@@ -58,16 +66,18 @@ pub(super) async fn serve(nat: Arc<Nat>) {
                 continue;
             }
         };
-        if flows.lock().len() >= FLOWS || member.flows.load(Ordering::Relaxed) >= FLOWS_OF_ONE {
+        let (Ok(place), Ok(held)) = (places.take(member.key, 1), bytes.take(member.key, datagram.data.len()))
+        else {
             nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
             continue;
-        }
+        };
         let (sender, datagrams) = mpsc::channel(QUEUE_LENGTH);
         // The new queue is empty and accepts it.
-        _ = sender.try_send(datagram);
-        flows.lock().insert(ends, sender);
+        _ = sender.try_send((datagram, held));
+        flows.lock().insert(ends, (member.key, sender));
         let (nat, flows) = (Arc::clone(&nat), Arc::clone(&flows));
         tokio::spawn(async move {
+            let _place = place;
             run(&nat, ends, datagrams, &member, &flow).await;
             flows.lock().remove(&ends);
         });
@@ -77,7 +87,7 @@ pub(super) async fn serve(nat: Arc<Nat>) {
 async fn run(
     nat: &Nat,
     ends: Ends,
-    mut datagrams: mpsc::Receiver<Datagram>,
+    mut datagrams: mpsc::Receiver<Queued>,
     member: &Arc<Member>,
     flow: &Flow,
 ) {
@@ -91,7 +101,7 @@ async fn run(
         Ok(socket) => socket,
         Err(error) => {
             nat.counters.failed.fetch_add(1, Ordering::Relaxed);
-            if let Ok(datagram) = datagrams.try_recv() {
+            if let Ok((datagram, _)) = datagrams.try_recv() {
                 let why = super::icmp_reason(DialError::from(&error)).unwrap_or(Unreachable::Port);
                 nat.inside.unreachable(&datagram, why);
             }
@@ -99,7 +109,6 @@ async fn run(
         }
     };
     let idle = if ends.1.port() == 53 { IDLE_DNS } else { IDLE };
-    let mut buffer = vec![0; 65_535];
     let (mut out, mut back) = (0, 0);
     let mut last = None;
     let mut until = Instant::now() + idle;
@@ -108,7 +117,7 @@ async fn run(
     loop {
         tokio::select! {
             datagram = datagrams.recv() => {
-                let Some(datagram) = datagram else { break };
+                let Some((datagram, _held)) = datagram else { break };
                 until = Instant::now() + idle;
                 if !takes(nat, member, Direction::Out, datagram.data.len()) {
                     continue;
@@ -119,12 +128,12 @@ async fn run(
                 }
                 last = Some(datagram);
             }
-            received = socket.recv(&mut buffer) => match received {
-                Ok(length) => {
+            received = socket.recv() => match received {
+                Ok(data) => {
                     until = Instant::now() + idle;
-                    if takes(nat, member, Direction::Back, length) {
-                        match nat.inside.send(ends.1, ends.0, &buffer[..length]).await {
-                            Ok(()) => back += length as u64,
+                    if takes(nat, member, Direction::Back, data.len()) {
+                        match nat.inside.send(ends.1, ends.0, &data).await {
+                            Ok(()) => back += data.len() as u64,
                             // Larger than the tunnel's MTU: packets are not fragmented inside.
                             Err(_) => _ = nat.counters.dropped.fetch_add(1, Ordering::Relaxed),
                         }

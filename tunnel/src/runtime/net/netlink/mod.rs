@@ -27,10 +27,10 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 pub use self::message::{Family, Link, Path, Rule};
 use self::message::{address_message, read_link, read_path, route_message, route_to, rule_message, table_of};
 
-/// Answers to a request for a route to which no packet can be sent: none exists, it is one of the types unreachable and
-/// prohibit, or the kernel lacks the address family.
-const NO_ROUTE: [i32; 5] =
-    [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::EACCES, libc::EAFNOSUPPORT, libc::EOPNOTSUPP];
+/// Answers to a request for a route to which no packet can be sent: none exists, it is one of the types unreachable, prohibit, and
+/// blackhole (`EINVAL`; the kernel's `fib_props` in `net/ipv4/fib_semantics.c`), or the kernel lacks the address family.
+const NO_ROUTE: [i32; 6] =
+    [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::EACCES, libc::EINVAL, libc::EAFNOSUPPORT, libc::EOPNOTSUPP];
 
 /// A connection to the kernel.
 pub struct Netlink {
