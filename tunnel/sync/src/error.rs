@@ -1,0 +1,90 @@
+//! Errors of a transfer: where, what, and one thing to do.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+use std::io;
+
+/// What a caller does about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The source changed during its transfer; the transfer of the object starts again.
+    Changed,
+    /// The object or file does not exist.
+    Missing,
+    /// Something else; the object is reported as failed.
+    Other,
+}
+
+/// A failed operation on one place. The text contains no credentials.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {what}")]
+pub struct SyncError {
+    /// The URL or path.
+    pub place: String,
+    /// What happened.
+    pub what: String,
+    /// What to do about it.
+    pub hint: Option<&'static str>,
+    /// How callers treat it.
+    pub kind: Kind,
+}
+
+impl SyncError {
+    /// An error without a hint.
+    pub fn new(place: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { place: place.into(), what: what.into(), hint: None, kind: Kind::Other }
+    }
+
+    /// Adds a hint.
+    #[must_use]
+    pub fn hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// The source is not what it was when the transfer began.
+    pub fn changed(place: impl Into<String>) -> Self {
+        let what = "changed while it was transferred";
+        Self { kind: Kind::Changed, ..Self::new(place, what) }
+            .hint("wait until its writer is done, and run the command again")
+    }
+
+    /// A failed operation on a file or folder.
+    pub fn io(place: impl Into<String>, error: &io::Error) -> Self {
+        let kind = if error.kind() == io::ErrorKind::NotFound { Kind::Missing } else { Kind::Other };
+        let failed = Self { kind, ..Self::new(place, error.to_string()) };
+        match error.kind() {
+            io::ErrorKind::StorageFull => {
+                failed.hint("free space, and run the command again; completed parts are kept")
+            }
+            io::ErrorKind::PermissionDenied => failed.hint("check the owner and mode of the folder"),
+            _ => failed,
+        }
+    }
+
+    /// A failed request to a store.
+    pub fn store(place: impl Into<String>, error: &object_store::Error) -> Self {
+        use object_store::Error as E;
+        let mut what = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            // Most errors of a store repeat their cause.
+            if !what.contains(&text) {
+                _ = write!(what, ": {text}");
+            }
+            source = cause.source();
+        }
+        let failed = Self::new(place, what.split_whitespace().collect::<Vec<_>>().join(" "));
+        match error {
+            E::NotFound { .. } => Self { kind: Kind::Missing, ..failed }
+                .hint("check the names of the bucket and the folder, and the region (AWS_REGION)"),
+            E::Precondition { .. } | E::NotModified { .. } => Self { kind: Kind::Changed, ..failed }
+                .hint("wait until its writer is done, and run the command again"),
+            E::PermissionDenied { .. } | E::Unauthenticated { .. } => failed.hint(
+                "the credentials need to list the bucket, and to read or write its objects; AWS also answers this for expired ones",
+            ),
+            _ => failed.hint("check the path to the store (`warren-tunnel status`, HTTPS_PROXY), its endpoint, and its region"),
+        }
+    }
+}
