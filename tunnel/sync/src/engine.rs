@@ -26,6 +26,9 @@ use crate::transfer::blocking;
 /// The unit in which memory is counted.
 const PAGE: u64 = 64 << 10;
 
+/// Objects that fail before a run ends, if none succeeds: credentials or a path that do not work.
+const HOPELESS: u64 = 32;
+
 /// How a transfer runs.
 #[derive(Clone)]
 pub struct Options {
@@ -51,7 +54,10 @@ pub struct Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("filter", &self.filter).field("part", &self.part).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("filter", &self.filter)
+            .field("part", &self.part)
+            .finish_non_exhaustive()
     }
 }
 
@@ -156,7 +162,7 @@ pub struct Summary {
 
 /// A transfer.
 pub struct Engine {
-    shared: Shared,
+    pub(crate) shared: Shared,
     known: Index,
     _lock: Option<File>,
 }
@@ -279,8 +285,11 @@ impl Engine {
         let (found, _) = self.list(source, true).await?;
         let (there, left) = self.list(dest, false).await?;
         if options.delete && found.is_empty() && !there.is_empty() {
-            return Err(SyncError::new(source.label(), "the source is empty, so --delete would delete everything")
-                .hint("check the name of the folder; to empty the destination, delete it there"));
+            return Err(SyncError::new(
+                source.label(),
+                "the source is empty, so --delete would delete everything",
+            )
+            .hint("check the name of the folder; to empty the destination, delete it there"));
         }
         let to_files = matches!(dest, Place::Folder(_));
         let found = plan(found, &there, &self.known, &options.filter, options.delete, to_files);
@@ -290,7 +299,11 @@ impl Engine {
         Ok(found)
     }
 
-    async fn list(&self, place: &Place, must_exist: bool) -> Result<(Vec<Entry>, Vec<PathBuf>), SyncError> {
+    pub(crate) async fn list(
+        &self,
+        place: &Place,
+        must_exist: bool,
+    ) -> Result<(Vec<Entry>, Vec<PathBuf>), SyncError> {
         match place {
             Place::Store(remote) => {
                 self.shared.step(Step::Request).await;
@@ -327,7 +340,7 @@ impl Engine {
     /// Transfers and deletes what a plan says. One failed object does not stop the others, but nothing is deleted then.
     ///
     /// # Errors
-    /// The destination cannot be written at all.
+    /// The destination cannot be written at all, or many objects failed and none was transferred.
     pub async fn run(&self, plan: &Plan) -> Result<Summary, SyncError> {
         let shared = &self.shared;
         shared.progress.event(&Event::Planned(plan));
@@ -348,13 +361,18 @@ impl Engine {
                 Err(error) => {
                     summary.failed += 1;
                     shared.progress.event(&Event::Failed(&error));
+                    if summary.copied == 0 && summary.failed >= HOPELESS {
+                        return Err(error);
+                    }
                 }
             }
         }
         let touched = std::mem::take(&mut *shared.touched.lock());
         for folder in touched {
             let label = folder.display().to_string();
-            blocking(move || local::sync_folder(&folder)).await.map_err(|error| SyncError::io(label, &error))?;
+            blocking(move || local::sync_folder(&folder))
+                .await
+                .map_err(|error| SyncError::io(label, &error))?;
         }
         if summary.failed == 0 {
             self.delete(plan, &mut summary).await?;
@@ -396,7 +414,8 @@ impl Engine {
                     match done {
                         Ok(path) => {
                             summary.deleted += 1;
-                            shared.progress.event(&Event::Deleted { name: path.as_ref() });
+                            let name = remote.name(&path).unwrap_or(path.as_ref());
+                            shared.progress.event(&Event::Deleted { name });
                         }
                         Err(error) => {
                             summary.failed += 1;

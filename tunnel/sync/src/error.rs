@@ -4,6 +4,10 @@ use std::error::Error as _;
 use std::fmt::Write as _;
 use std::io;
 
+/// The hint for a store that does not answer.
+const PATH: &str =
+    "check the path to the store (`warren-tunnel status`, HTTPS_PROXY), its endpoint, and its region";
+
 /// What a caller does about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -11,6 +15,8 @@ pub enum Kind {
     Changed,
     /// The object or file does not exist.
     Missing,
+    /// The store was not reached, or did not answer; what is completed stays for the next run.
+    Unreached,
     /// Something else; the object is reported as failed.
     Other,
 }
@@ -75,7 +81,17 @@ impl SyncError {
             }
             source = cause.source();
         }
+        let code = element(&what, "Code").map(str::to_owned);
+        if let Some(code) = &code {
+            let message = element(&what, "Message").unwrap_or_default();
+            what = format!("the store answered {code}: {message}");
+        }
         let failed = Self::new(place, what.split_whitespace().collect::<Vec<_>>().join(" "));
+        if let Some(hint) = code.as_deref().and_then(hint) {
+            let kind =
+                if code.as_deref() == Some("PreconditionFailed") { Kind::Changed } else { failed.kind };
+            return Self { kind, ..failed }.hint(hint);
+        }
         match error {
             E::NotFound { .. } => Self { kind: Kind::Missing, ..failed }
                 .hint("check the names of the bucket and the folder, and the region (AWS_REGION)"),
@@ -84,7 +100,53 @@ impl SyncError {
             E::PermissionDenied { .. } | E::Unauthenticated { .. } => failed.hint(
                 "the credentials need to list the bucket, and to read or write its objects; AWS also answers this for expired ones",
             ),
-            _ => failed.hint("check the path to the store (`warren-tunnel status`, HTTPS_PROXY), its endpoint, and its region"),
+            E::Generic { .. } if code.is_none() => Self { kind: Kind::Unreached, ..failed }.hint(PATH),
+            _ => failed.hint(PATH),
         }
+    }
+}
+
+/// The text of the first element of that name in an answer of S3 or Google.
+fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    rest.split_once("</").map(|(value, _)| value)
+}
+
+/// What to do about an error code (<https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>).
+fn hint(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "NoSuchBucket" => "check the name of the bucket, and AWS_ENDPOINT_URL if it is set",
+        "AccessDenied" => {
+            "the credentials need to list the bucket, and to read or write its objects; check also the policies of the bucket and of the VPC endpoint"
+        }
+        "InvalidAccessKeyId" | "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired" => {
+            "renew the credentials"
+        }
+        "SignatureDoesNotMatch" | "RequestTimeTooSkewed" => {
+            "check the secret key, and the clock of this machine"
+        }
+        "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
+            "set AWS_REGION to the region of the bucket"
+        }
+        "SlowDown" | "ServiceUnavailable" => "use fewer --connections",
+        "PreconditionFailed" => "wait until its writer is done, and run the command again",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_of_the_store_is_shortened_and_explained() {
+        let body = "404 Not Found: <?xml version=\"1.0\"?> <Error><Code>NoSuchBucket</Code><Message>The bucket is not there</Message></Error>";
+        let error = object_store::Error::Generic { store: "S3", source: body.into() };
+        let shown = SyncError::store("s3://b/x", &error);
+        assert_eq!(shown.to_string(), "s3://b/x: the store answered NoSuchBucket: The bucket is not there");
+        assert_eq!(shown.hint, hint("NoSuchBucket"));
+        let other = object_store::Error::Generic { store: "S3", source: "connection refused".into() };
+        let shown = SyncError::store("s3://b/x", &other);
+        assert_eq!((shown.kind, shown.hint), (Kind::Unreached, Some(PATH)));
     }
 }

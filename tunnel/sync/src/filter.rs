@@ -76,6 +76,9 @@ mod tests {
         assert!(admits(&["a/**"], &[], "a/b/x.bin"));
         assert!(!admits(&["*.{bin,pt}"], &["tmp-*"], "a/tmp-1.pt"));
         assert!(!admits(&[], &["cache/**"], "cache/x"));
-        assert_eq!(Filter::new(&["a[".into()], &[]).unwrap_err(), "`a[`: unclosed character class; missing ']'");
+        assert_eq!(
+            Filter::new(&["a[".into()], &[]).unwrap_err(),
+            "`a[`: unclosed character class; missing ']'"
+        );
     }
 }

@@ -59,7 +59,8 @@ mod tests {
     fn the_last_record_counts() {
         let stamp = |size| Stamp { size, modified: 1, etag: None };
         let record = |name: &str, size| Record { name: name.into(), source: stamp(size), dest: stamp(size) };
-        let text: String = [record("a", 1), record("b", 2), record("a", 3)].iter().map(crate::journal::line).collect();
+        let text: String =
+            [record("a", 1), record("b", 2), record("a", 3)].iter().map(crate::journal::line).collect();
         let index = Index::parse(&format!("{text}{{\"name\":\"b\",\"sou"));
         assert_eq!((index.get("a"), index.get("b")), (Some(&record("a", 3)), Some(&record("b", 2))));
         assert_eq!(Index::parse(&index.text()).records, index.records);

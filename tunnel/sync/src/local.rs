@@ -97,7 +97,8 @@ pub fn list(root: &Path) -> Result<Listing, SyncError> {
         for found in fs::read_dir(&path).map_err(|error| failed(&error))? {
             let found = found.map_err(|error| failed(&error))?;
             let name = found.file_name().into_string().map_err(|name| {
-                SyncError::new(path.join(name).display().to_string(), "the name is not valid UTF-8").hint("rename it")
+                SyncError::new(path.join(name).display().to_string(), "the name is not valid UTF-8")
+                    .hint("rename it")
             })?;
             let kind = found.file_type().map_err(|error| failed(&error))?;
             let below = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
@@ -115,7 +116,9 @@ pub fn list(root: &Path) -> Result<Listing, SyncError> {
             let Ok(meta) = fs::metadata(found.path()) else { continue };
             if meta.is_file() {
                 let modified = nanoseconds(meta.modified().map_err(|error| failed(&error))?);
-                listing.files.push(Entry { name: below, stamp: Stamp { size: meta.len(), modified, etag: None } });
+                listing
+                    .files
+                    .push(Entry { name: below, stamp: Stamp { size: meta.len(), modified, etag: None } });
             }
         }
     }
@@ -140,9 +143,9 @@ pub fn resume(paths: &Paths, name: &str, source: &Stamp) -> io::Result<(File, Op
     };
     let parts = Parts::exactly(source.size, journal.header.part);
     let mut buffer = vec![0; CHUNK];
-    journal.done.retain(|n, done| {
-        sums(&file, parts.range(*n), &mut buffer).is_ok_and(|found| found == done.sums)
-    });
+    journal
+        .done
+        .retain(|n, done| sums(&file, parts.range(*n), &mut buffer).is_ok_and(|found| found == done.sums));
     Ok((file, Some(journal)))
 }
 

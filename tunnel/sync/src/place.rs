@@ -70,7 +70,8 @@ impl Remote {
     /// # Errors
     /// The store does not answer, or refuses.
     pub async fn list(&self) -> Result<Vec<Entry>, SyncError> {
-        let folder = Path::parse(&self.prefix).map_err(|error| SyncError::new(&self.url, error.to_string()))?;
+        let folder =
+            Path::parse(&self.prefix).map_err(|error| SyncError::new(&self.url, error.to_string()))?;
         let folder = (!self.prefix.is_empty()).then_some(&folder);
         let list = self.write.list(folder).try_collect::<Vec<_>>();
         let found = list.await.map_err(|error| SyncError::store(&self.url, &error))?;
@@ -78,13 +79,15 @@ impl Remote {
     }
 
     fn entry(&self, meta: &ObjectMeta) -> Option<Entry> {
-        let key = meta.location.as_ref();
-        let name = if self.prefix.is_empty() {
-            key
-        } else {
-            key.strip_prefix(self.prefix.as_str())?.strip_prefix('/')?
-        };
-        (!name.is_empty()).then(|| Entry { name: name.to_owned(), stamp: stamp(meta) })
+        let name = self.name(&meta.location)?;
+        Some(Entry { name: name.to_owned(), stamp: stamp(meta) })
+    }
+
+    /// The name of a key below the folder.
+    pub(crate) fn name<'a>(&self, key: &'a Path) -> Option<&'a str> {
+        let name = key.as_ref().strip_prefix(self.prefix.as_str())?;
+        let name = if self.prefix.is_empty() { name } else { name.strip_prefix('/')? };
+        Some(name).filter(|name| !name.is_empty())
     }
 }
 

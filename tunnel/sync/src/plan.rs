@@ -69,7 +69,8 @@ pub fn plan(
     delete: bool,
     to_files: bool,
 ) -> Plan {
-    let there: BTreeMap<&str, &Stamp> = dest.iter().map(|entry| (entry.name.as_str(), &entry.stamp)).collect();
+    let there: BTreeMap<&str, &Stamp> =
+        dest.iter().map(|entry| (entry.name.as_str(), &entry.stamp)).collect();
     let mut plan = Plan::default();
     let mut source: Vec<Entry> = source.into_iter().filter(|entry| filter.admits(&entry.name)).collect();
     source.sort_by(|one, other| one.name.cmp(&other.name));
@@ -95,7 +96,8 @@ pub fn plan(
         plan.delete = surplus.cloned().collect();
         plan.delete.sort_by(|one, other| one.name.cmp(&other.name));
     }
-    plan.copy.sort_by(|one, other| other.stamp.size.cmp(&one.stamp.size).then_with(|| one.name.cmp(&other.name)));
+    plan.copy
+        .sort_by(|one, other| other.stamp.size.cmp(&one.stamp.size).then_with(|| one.name.cmp(&other.name)));
     plan
 }
 
@@ -124,7 +126,8 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_transferred_and_the_largest_first() {
-        let source = vec![entry("a", 1, 5), entry("b", 1, 5), entry("c", 2, 5), entry("d", 9, 1), entry("e", 1, 1)];
+        let source =
+            vec![entry("a", 1, 5), entry("b", 1, 5), entry("c", 2, 5), entry("d", 9, 1), entry("e", 1, 1)];
         let dest = [entry("a", 1, 5), entry("b", 1, 4), entry("c", 1, 9), entry("x", 1, 1)];
         let filter = Filter::new(&[], &["e".into()]).unwrap();
         let found = plan(source, &dest, &Index::default(), &filter, true, true);
@@ -158,7 +161,15 @@ mod tests {
 
     #[test]
     fn an_object_that_is_also_a_folder_is_refused_where_it_has_bytes() {
-        let source = || vec![entry("a", 0, 1), entry("a/b", 1, 1), entry("c", 3, 1), entry("c/d", 1, 1), entry("c-", 1, 1)];
+        let source = || {
+            vec![
+                entry("a", 0, 1),
+                entry("a/b", 1, 1),
+                entry("c", 3, 1),
+                entry("c/d", 1, 1),
+                entry("c-", 1, 1),
+            ]
+        };
         let found = plan(source(), &[], &Index::default(), &Filter::default(), false, true);
         assert_eq!(names(&found.copy), ["a/b", "c-", "c/d"]);
         assert_eq!(found.refused.len(), 1);

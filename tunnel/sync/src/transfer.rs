@@ -95,7 +95,9 @@ impl Shared {
     async fn current(&self, name: &str) -> Result<Stamp, SyncError> {
         let label = self.source.label_of(name);
         match &self.source {
-            Place::Folder(root) => local::stamp(&root.join(name)).map_err(|error| SyncError::io(label, &error)),
+            Place::Folder(root) => {
+                local::stamp(&root.join(name)).map_err(|error| SyncError::io(label, &error))
+            }
             Place::Store(remote) => {
                 let options = GetOptions { head: true, ..GetOptions::default() };
                 self.step(Step::Request).await;
@@ -106,12 +108,21 @@ impl Shared {
     }
 
     /// Reads a part of the source in the version of `entry`; all of it without a range, which also works if it is empty.
-    async fn open(&self, entry: &Entry, range: Option<std::ops::Range<u64>>, head: bool) -> Result<Opened, SyncError> {
+    async fn open(
+        &self,
+        entry: &Entry,
+        range: Option<std::ops::Range<u64>>,
+        head: bool,
+    ) -> Result<Opened, SyncError> {
         let label = self.source.label_of(&entry.name);
         match &self.source {
             Place::Folder(root) => {
                 let range = range.unwrap_or(0..entry.stamp.size);
-                let bytes = if head { stream::empty().boxed() } else { read_file(root.join(&entry.name), label, range) };
+                let bytes = if head {
+                    stream::empty().boxed()
+                } else {
+                    read_file(root.join(&entry.name), label, range)
+                };
                 Ok(Opened { bytes, reported: Reported::default(), recorded: None })
             }
             Place::Store(remote) => {
@@ -126,7 +137,9 @@ impl Shared {
                 let got = remote.read.get_opts(&remote.path(&entry.name)?, options).await;
                 let got = got.map_err(|error| match SyncError::store(&label, &error) {
                     // The range is beyond the end of a new version.
-                    failed if error.to_string().contains("InvalidRange") => SyncError { kind: Kind::Changed, ..failed },
+                    failed if error.to_string().contains("InvalidRange") => {
+                        SyncError { kind: Kind::Changed, ..failed }
+                    }
                     failed => failed,
                 })?;
                 // Servers that ignore If-Match are found out here.
@@ -138,7 +151,8 @@ impl Shared {
                 }
                 let reported = got.extensions.get::<Reported>().copied().unwrap_or_default();
                 let key = Attribute::Metadata(METADATA.into());
-                let recorded = got.attributes.get(&key).and_then(|text| u64::from_str_radix(text.as_ref(), 16).ok());
+                let recorded =
+                    got.attributes.get(&key).and_then(|text| u64::from_str_radix(text.as_ref(), 16).ok());
                 let bytes = if head {
                     stream::empty().boxed()
                 } else {
@@ -181,7 +195,12 @@ impl Shared {
         } else {
             let head = self.open(entry, None, true).await?;
             let expected = Expected { reported: head.reported, recorded: head.recorded };
-            let header = Header { name: entry.name.clone(), source: entry.stamp.clone(), part: parts.part(), upload: None };
+            let header = Header {
+                name: entry.name.clone(),
+                source: entry.stamp.clone(),
+                part: parts.part(),
+                upload: None,
+            };
             let journal = before.unwrap_or(Journal { header, done: std::collections::BTreeMap::new() });
             let already: u64 = journal.done.values().map(|done| done.sums.length).sum();
             self.progress.event(&Event::Resumed { name: &entry.name, bytes: already });
@@ -200,7 +219,11 @@ impl Shared {
                     log.add(Done { n, sums, receipt: None }).map_err(|error| SyncError::io(label, &error))
                 }
             };
-            stream::iter(missing).map(fetch).buffer_unordered(self.options.connections).try_collect::<()>().await?;
+            stream::iter(missing)
+                .map(fetch)
+                .buffer_unordered(self.options.connections)
+                .try_collect::<()>()
+                .await?;
             (log.sums(), expected)
         };
         self.unchanged(entry).await?;
@@ -349,7 +372,12 @@ impl Shared {
                 self.step(Step::Request).await;
                 let upload = remote.write.create_multipart_opts(path, PutMultipartOptions::default()).await;
                 let upload = Some(upload.map_err(|error| SyncError::store(label, &error))?);
-                let header = Header { name: entry.name.clone(), source: entry.stamp.clone(), part: parts.part(), upload };
+                let header = Header {
+                    name: entry.name.clone(),
+                    source: entry.stamp.clone(),
+                    part: parts.part(),
+                    upload,
+                };
                 let journal = Journal { header, done: std::collections::BTreeMap::new() };
                 // Nothing comes between: an upload that no journal names is never completed.
                 local::journal(&file, &journal).map_err(|error| failed(&error))?;
@@ -365,8 +393,12 @@ impl Shared {
         let done = self.upload_parts(entry, remote, path, parts, &upload, &log, label).await;
         let sums = log.sums();
         let done = match done {
-            Ok(()) if self.unchanged(entry).await.is_err() => Err(SyncError::changed(self.source.label_of(&entry.name))),
-            Ok(()) => expected.confirms(sums).map(drop).map_err(|()| differs(&self.source.label_of(&entry.name))),
+            Ok(()) if self.unchanged(entry).await.is_err() => {
+                Err(SyncError::changed(self.source.label_of(&entry.name)))
+            }
+            Ok(()) => {
+                expected.confirms(sums).map(drop).map_err(|()| differs(&self.source.label_of(&entry.name)))
+            }
             failed => failed,
         };
         let completed = match done {
@@ -386,6 +418,7 @@ impl Shared {
                 local::remove(&file).map_err(|error| failed(&error))?;
                 confirmed
             }
+            Err(error) if error.kind == Kind::Unreached => Err(error),
             Err(error) => {
                 self.step(Step::Request).await;
                 // Kept parts would cost money, and the reason of the failure may be in them.
@@ -471,7 +504,9 @@ impl Shared {
         let record = Record { name: entry.name.clone(), source: entry.stamp.clone(), dest };
         let text = journal::line(&record);
         let mut index = self.index.lock();
-        index.write_all(text.as_bytes()).map_err(|error| SyncError::io(self.state.display().to_string(), &error))
+        index
+            .write_all(text.as_bytes())
+            .map_err(|error| SyncError::io(self.state.display().to_string(), &error))
     }
 
     /// The journal of an upload.
@@ -500,7 +535,9 @@ impl Log {
     }
 
     fn receipts(&self) -> Vec<object_store::multipart::PartId> {
-        let receipt = |done: &Done| object_store::multipart::PartId { content_id: done.receipt.clone().unwrap_or_default() };
+        let receipt = |done: &Done| object_store::multipart::PartId {
+            content_id: done.receipt.clone().unwrap_or_default(),
+        };
         self.0.lock().0.done.values().map(receipt).collect()
     }
 }

@@ -113,7 +113,9 @@ impl Proxy {
         NEVER.contains(&host.as_str())
             || self.except.iter().any(|name| {
                 name == "*"
-                    || host.strip_suffix(name.as_str()).is_some_and(|left| left.is_empty() || left.ends_with('.'))
+                    || host
+                        .strip_suffix(name.as_str())
+                        .is_some_and(|left| left.is_empty() || left.ends_with('.'))
             })
     }
 }
@@ -249,7 +251,10 @@ fn kind(error: &(dyn std::error::Error + 'static)) -> HttpErrorKind {
         next = error.source();
         if next.is_none()
             && error.downcast_ref::<hyper::Error>().is_some_and(|error| {
-                error.is_closed() || error.is_canceled() || error.is_incomplete_message() || error.is_body_write_aborted()
+                error.is_closed()
+                    || error.is_canceled()
+                    || error.is_incomplete_message()
+                    || error.is_body_write_aborted()
             })
         {
             return HttpErrorKind::Interrupted;
@@ -309,7 +314,11 @@ impl Connection for Pooled {
 }
 
 impl AsyncRead for Pooled {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_read(cx, buf)
     }
 }

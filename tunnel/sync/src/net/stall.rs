@@ -36,7 +36,11 @@ impl<S> Stall<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Stall<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         match Pin::new(&mut self.inner).poll_read(cx, buf) {
             Poll::Pending => self.stalled(cx).map(Err),
             done => {
