@@ -26,7 +26,7 @@ use runtime::{
     problem::{Problem, Result},
 };
 
-/// Runs one command and returns the exit code: 0 on success, 1 on failure; `doctor` and `exec` have their own.
+/// Runs one command and returns the exit code: 0 on success, 1 on failure; `doctor`, `exec` and `sync` have their own.
 pub fn run(cli: Cli) -> u8 {
     if let Err(problem) = cli.refuse_keys() {
         print_error(&problem);
@@ -51,6 +51,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Topology(args) => commands::topology::topology(&args),
         Command::Status(args) => quiet().and_then(|()| commands::status::status(&args)),
         Command::Reload(args) => commands::reload::reload(args.interface.as_ref()),
+        Command::Sync(args) => return quiet().map_or(1, |()| commands::sync::run(&args)),
         Command::Fetch(args) => {
             log::start(args.log_format, "info").and_then(|()| commands::fetch::run(&args))
         }

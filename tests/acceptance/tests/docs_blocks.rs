@@ -28,6 +28,7 @@ guides! {
     guide_credentials: "credentials.md",
     guide_permissions: "permissions.md",
     guide_checking_plans_in_ci: "checking-plans-in-ci.md",
+    guide_moving_data: "moving-data.md",
     guide_pods_without_udp: "pods-without-udp.md",
     guide_rotating_keys: "rotating-keys.md",
     guide_operating_gateways: "operating-gateways.md",

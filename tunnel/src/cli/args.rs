@@ -4,6 +4,8 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::Args;
 
+use warren_sync::Location;
+
 use crate::{
     agent::{AgentArgs, KeyArgument},
     runtime::{host::InterfaceName, log::LogFormat},
@@ -15,12 +17,32 @@ pub struct ExecArgs {
     /// Timeout for enrolling and for the first answer of a peer; 0 tries once to enrol and does not wait for a peer
     #[arg(long, value_name = "SECONDS", env = "WARREN_WAIT", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub wait: u64,
+    /// Copy a folder with `sync` before the command starts, as SOURCE=DEST; the last `=` separates. Repeatable
+    #[arg(long, value_name = "SOURCE=DEST", value_parser = sync_in)]
+    pub sync_in: Vec<(Location, Location)>,
+    /// Copy a folder with `sync` after the command has ended, as SOURCE=DEST; the first `=` separates. Repeatable
+    #[arg(long, value_name = "SOURCE=DEST", value_parser = sync_out)]
+    pub sync_out: Vec<(Location, Location)>,
     /// The tunnel.
     #[command(flatten)]
     pub agent: AgentArgs,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+fn sync_in(text: &str) -> Result<(Location, Location), String> {
+    pair(text.rsplit_once('='))
+}
+
+fn sync_out(text: &str) -> Result<(Location, Location), String> {
+    pair(text.split_once('='))
+}
+
+fn pair(both: Option<(&str, &str)>) -> Result<(Location, Location), String> {
+    let (source, dest) = both.ok_or("write SOURCE=DEST")?;
+    let read = |text: &str| text.parse::<Location>().map_err(|error| format!("`{text}`: {error}"));
+    Ok((read(source)?, read(dest)?))
 }
 
 /// Arguments of `status`.
@@ -112,4 +134,18 @@ pub struct DoctorArgs {
     /// Also test the gateways of the enrolment token in this file; WARREN_TOKEN may hold the token itself
     #[arg(long, value_name = "FILE", env = "WARREN_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_partitions_contain_the_separator() {
+        let text = |(source, dest): (Location, Location)| format!("{source} {dest}");
+        assert_eq!(sync_in("s3://b/day=7/=/data").map(text).unwrap(), "s3://b/day=7 /data");
+        assert_eq!(sync_out("/out=s3://b/day=7/").map(text).unwrap(), "/out s3://b/day=7");
+        assert_eq!(sync_in("s3://b/x").unwrap_err(), "write SOURCE=DEST");
+        assert!(sync_out("=s3://b/x").unwrap_err().contains("empty"));
+    }
 }

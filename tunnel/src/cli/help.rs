@@ -62,7 +62,10 @@ Examples:
   warren-tunnel exec --token-file token -- curl http://10.0.0.5/
 
   # Start the command without waiting for a peer
-  warren-tunnel exec --config pod.conf --wait 0 -- sh";
+  warren-tunnel exec --config pod.conf --wait 0 -- sh
+
+  # Copy data into the pod first; --sync-out copies results back afterwards
+  warren-tunnel exec --token-file token --sync-in s3://acme/data/=/data -- python train.py";
 
 pub(super) const GATEWAY: &str = "\
 Without a subcommand, this runs a gateway in the foreground. It needs no privileges: traffic of pods
@@ -220,6 +223,34 @@ Examples:
 
   # Reload the agent of an interface
   warren-tunnel reload wg0";
+
+pub(super) const SYNC: &str = "\
+Objects whose size and version are unchanged are skipped. Every object is compared with the checksum
+that the store keeps. After an interruption, the same command continues without repeating completed
+parts. A file has its final name only when it is complete. Patterns: `*` stays within a folder, `**`
+crosses folders.
+
+Requests use HTTPS_PROXY, else the HTTP proxy of a running agent without an interface, else the
+machine's network. Credentials: AWS_ACCESS_KEY_ID or the keys of AWS_PROFILE, web identity, container
+or instance role; GOOGLE_APPLICATION_CREDENTIALS, the default credentials of gcloud, or the instance's
+service account. For emulators, set AWS_ENDPOINT_URL or STORAGE_EMULATOR_HOST.
+
+With --watch, each file or folder directly below SOURCE is a checkpoint. It is uploaded once it is
+complete, and its manifest, .warren-complete.json, last: a checkpoint without manifest is incomplete.
+After SIGTERM the newest complete checkpoint goes first, within --grace.
+
+Exit code: 0 done, 1 could not start, 3 some objects failed or were left, 130 or 143 interrupted.
+
+Examples:
+  # Download part of a dataset
+  warren-tunnel sync s3://acme-datasets/llm/ /workspace/data --include '*.parquet'
+
+  # Upload results, and list first what --delete would delete
+  warren-tunnel sync /workspace/out gs://acme-results/run-7/ --delete --dry-run
+  warren-tunnel sync /workspace/out gs://acme-results/run-7/ --delete
+
+  # Upload checkpoints while they are written, and keep the newest three
+  warren-tunnel sync /workspace/ckpt gs://acme-results/run-7/ --watch --keep 3";
 
 pub(super) const FETCH: &str = "\
 If a value is missing or invalid, fetch reports it and retries until all values are valid. The files

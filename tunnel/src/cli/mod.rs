@@ -3,6 +3,7 @@
 mod args;
 mod gateway;
 mod help;
+mod sync;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ pub use args::{
     AttachArgs, DoctorArgs, ExecArgs, FetchArgs, LogsArgs, OutArgs, PubkeyArgs, ReloadArgs, StatusArgs,
 };
 pub use gateway::{AdminArgs, GatewayArgs, GatewayCommand, TokenCommand, TopologyArgs};
+pub use sync::{Bytes, SyncArgs};
 
 use crate::{
     agent::{AgentArgs, KeyArgument},
@@ -81,6 +83,9 @@ pub enum Command {
     /// Reload the configuration file of a running agent; unchanged peers keep their sessions
     #[command(after_help = help::RELOAD)]
     Reload(ReloadArgs),
+    /// Transfer datasets and checkpoints between object storage and folders; an interrupted transfer continues
+    #[command(after_help = help::SYNC)]
+    Sync(Box<SyncArgs>),
     /// Write a gateway's keys and configuration from a cloud's secret store to files
     #[command(after_help = help::FETCH)]
     Fetch(FetchArgs),

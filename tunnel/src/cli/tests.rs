@@ -73,6 +73,7 @@ fn help_is_as_documented() {
         "token",
         "status",
         "reload",
+        "sync",
         "fetch",
         "logs",
         "attach-volume",

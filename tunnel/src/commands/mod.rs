@@ -11,6 +11,7 @@ pub mod keys;
 pub mod logs;
 pub mod reload;
 pub mod status;
+pub mod sync;
 mod text;
 pub mod token;
 pub mod topology;

@@ -15,9 +15,12 @@ mod init;
 mod ready;
 
 use std::{
+    ffi::OsString,
     process,
     time::{Duration, Instant},
 };
+
+use warren_sync::Location;
 
 use crate::{
     agent::{self, ScopedTunnel},
@@ -25,7 +28,7 @@ use crate::{
     commands::print_error,
     runtime::{
         log,
-        problem::{Problem, Result},
+        problem::{Context as _, Problem, Result},
     },
 };
 
@@ -71,5 +74,36 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
     }
     let environment =
         tunnel.proxies().map(|proxies| environment::with(proxies, |name| std::env::var(name).ok()));
-    child::run(&args.command, environment.unwrap_or_default(), signals)
+    let environment = environment.unwrap_or_default();
+    for (source, dest) in &args.sync_in {
+        let code = child::run(&sync(source, dest)?, environment.clone(), signals)?;
+        if code != 0 {
+            tracing::error!("the command was not started: sync of {source} has failed");
+            return Ok(code);
+        }
+    }
+    let code = child::run(&args.command, environment.clone(), signals)?;
+    let mut failed = None;
+    // Also after a failure: logs and checkpoints are worth keeping.
+    for (source, dest) in &args.sync_out {
+        let copied = child::run(&sync(source, dest)?, environment.clone(), signals)?;
+        if copied != 0 {
+            tracing::error!("sync of {source} has failed");
+            failed = failed.or(Some(copied));
+        }
+    }
+    Ok(if code == 0 { failed.unwrap_or(0) } else { code })
+}
+
+/// The command that copies a folder. It finds the tunnel as the program does.
+fn sync(source: &Location, dest: &Location) -> Result<Vec<OsString>> {
+    let program = std::env::current_exe().while_doing(|| "cannot find the path of this program".into())?;
+    let ends = [source, dest].map(|end| match end {
+        Location::Folder(path) => path.clone().into_os_string(),
+        other => other.to_string().into(),
+    });
+    Ok([program.into_os_string(), "sync".into(), "--quiet".into(), "--".into()]
+        .into_iter()
+        .chain(ends)
+        .collect())
 }

@@ -1,0 +1,146 @@
+//! `warren-tunnel sync`: objects between stores and folders.
+//!
+//! Exit code: 0 done, 1 could not start, 3 some objects failed and the others are done, 128 and the signal if one ended it.
+
+mod profile;
+mod report;
+mod route;
+mod stores;
+mod watch;
+
+use std::sync::Arc;
+
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use warren_sync::net::Http;
+use warren_sync::{Engine, Filter, Options, SyncError};
+
+use super::print_error;
+use crate::cli::SyncArgs;
+use crate::runtime::problem::{Context as _, Problem, Result};
+use report::{Report, Shows};
+
+/// Exit code when some objects failed.
+const SOME: u8 = 3;
+
+/// Runs the command and returns the exit code.
+pub fn run(args: &SyncArgs) -> u8 {
+    let get = |name: &str| std::env::var(name).ok();
+    sync(args, &get).unwrap_or_else(|problem| {
+        print_error(&problem);
+        1
+    })
+}
+
+impl From<SyncError> for Problem {
+    fn from(error: SyncError) -> Self {
+        let problem = Self::new(error.to_string());
+        match error.hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+    }
+}
+
+fn sync(args: &SyncArgs, get: stores::Variables<'_>) -> Result<u8> {
+    let filter = Filter::new(&args.include, &args.exclude).map_err(|what| {
+        Problem::new(format!("--include, --exclude: invalid pattern {what}"))
+            .hint("quote patterns: '*.parquet'")
+    })?;
+    let (network, path) = route::find(args.direct, get)?;
+    let authorities = stores::authorities(get)?;
+    let http = || {
+        let more = authorities.as_ref().map(|pem| pem.as_slice());
+        Http::new(Arc::clone(&network), more).map_err(|what| Problem::new(format!("TLS: {what}")))
+    };
+    let source = stores::place(&args.source, &http, get)?;
+    let dest = stores::place(&args.dest, &http, get)?;
+    let mut options = Options::new(args.state.clone().unwrap_or_else(|| stores::state(get)));
+    options.filter = filter;
+    options.delete = args.delete;
+    options.connections = args.connections;
+    options.rate = args.rate.map(|rate| rate.0);
+    options.part = args.part_size.map_or(options.part, |size| size.0);
+    let terminal =
+        rustix::termios::isatty(rustix::stdio::stderr()) && rustix::termios::isatty(rustix::stdio::stdout());
+    let shows = match (args.quiet, args.json || !terminal) {
+        (true, _) => Shows::Errors,
+        (false, true) => Shows::Json,
+        (false, false) => Shows::Bar,
+    };
+    let report = Arc::new(Report::new(shows));
+    report.line(&json!({"event": "start", "source": source.label(), "dest": dest.label(), "path": path}));
+    let mut signals = signals()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .while_doing(|| "starting".to_owned())?;
+    let done = runtime.block_on(async {
+        let progress = Arc::clone(&report) as Arc<dyn warren_sync::Progress>;
+        let engine = Engine::new(source, dest, options, progress).await?;
+        if args.watch {
+            return watch::run(&engine, args, &mut signals, &report).await;
+        }
+        let work = async {
+            let plan = engine.plan().await?;
+            if args.dry_run {
+                dry_run(&report, &plan);
+                return Ok(0);
+            }
+            let summary = engine.run(&plan).await?;
+            report.end(&summary);
+            Ok::<u8, SyncError>(if summary.failed > 0 { SOME } else { 0 })
+        };
+        tokio::select! {
+            done = work => done.map_err(Problem::from),
+            Some(signal) = signals.recv() => Ok(interrupted(&report, signal)),
+        }
+    });
+    // Threads that write to a disk that hangs do not keep the process.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    done
+}
+
+fn interrupted(report: &Report, signal: i32) -> u8 {
+    report.line(&json!({"event": "interrupted", "signal": signal}));
+    report.say("interrupted; run the same command again to continue");
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+/// Signals that end the command.
+fn signals() -> Result<UnboundedReceiver<i32>> {
+    let mut signals = Signals::new([SIGINT, SIGTERM]).while_doing(|| "cannot handle signals".into())?;
+    let (sender, received) = unbounded_channel();
+    std::thread::Builder::new()
+        .name("signals".into())
+        .stack_size(128 << 10)
+        .spawn(move || {
+            for signal in signals.forever() {
+                if sender.send(signal).is_err() {
+                    return;
+                }
+            }
+        })
+        .while_doing(|| "cannot start the signal thread".into())?;
+    Ok(received)
+}
+
+fn dry_run(report: &Report, plan: &warren_sync::plan::Plan) {
+    for entry in &plan.copy {
+        report.line(&json!({"event": "would-copy", "name": entry.name, "bytes": entry.stamp.size}));
+        report.say(&format!("copy    {} ({} bytes)", entry.name, entry.stamp.size));
+    }
+    for entry in &plan.delete {
+        report.line(&json!({"event": "would-delete", "name": entry.name, "bytes": entry.stamp.size}));
+        report.say(&format!("delete  {}", entry.name));
+    }
+    let (copy, bytes, same, delete) =
+        (plan.copy.len(), plan.bytes(), plan.unchanged.len(), plan.delete.len());
+    report.line(
+        &json!({"event": "dry-run", "copy": copy, "bytes": bytes, "unchanged": same, "delete": delete}),
+    );
+    report.say(&format!("{copy} to transfer ({bytes} bytes), {same} unchanged, {delete} to delete"));
+}

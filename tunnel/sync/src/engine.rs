@@ -1,0 +1,430 @@
+//! Lists both ends, transfers what differs, deletes what is surplus.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _};
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+use crate::error::SyncError;
+use crate::filter::Filter;
+use crate::index::Index;
+use crate::local;
+use crate::parts;
+use crate::place::Place;
+use crate::plan::{Entry, Plan, plan};
+use crate::sums::{Sums, Verified};
+use crate::transfer::blocking;
+
+/// The unit in which memory is counted.
+const PAGE: u64 = 64 << 10;
+
+/// Objects that fail before a run ends, if none succeeds: credentials or a path that do not work.
+const HOPELESS: u64 = 32;
+
+/// How a transfer runs.
+#[derive(Clone)]
+pub struct Options {
+    /// Names to transfer.
+    pub filter: Filter,
+    /// Delete at the destination what the source does not have.
+    pub delete: bool,
+    /// Requests at the same time.
+    pub connections: usize,
+    /// The preferred size of a part.
+    pub part: u64,
+    /// The smallest part that the destination accepts.
+    pub smallest: u64,
+    /// Bytes of parts in memory.
+    pub memory: u64,
+    /// Bytes per second, if limited.
+    pub rate: Option<u64>,
+    /// Folder of what runs to a store remember.
+    pub state: PathBuf,
+    /// Called before each step.
+    pub gate: Option<Arc<dyn Gate>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("filter", &self.filter)
+            .field("part", &self.part)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// Everything, with 16 connections, parts of 8 MiB, and 96 MiB of memory for parts.
+    pub fn new(state: PathBuf) -> Self {
+        Self {
+            filter: Filter::default(),
+            delete: false,
+            connections: 16,
+            part: 8 << 20,
+            smallest: parts::SMALLEST,
+            memory: parts::LARGEST,
+            rate: None,
+            state,
+            gate: None,
+        }
+    }
+}
+
+/// Something that a run is about to do. Between two steps a kill leaves what the next run continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A request to a store.
+    Request,
+    /// Bytes to a file.
+    Write,
+    /// A line of a journal, or its end.
+    Journal,
+    /// A complete file to disk.
+    Seal,
+    /// The final name.
+    Rename,
+    /// A line of the index.
+    Index,
+    /// A deletion.
+    Delete,
+}
+
+/// Waits before steps; tests use it to stop a run at any of them.
+#[async_trait]
+pub trait Gate: Send + Sync {
+    /// Returns when the step may be taken.
+    async fn before(&self, step: Step);
+}
+
+/// What happens during a run.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The listings were compared.
+    Planned(&'a Plan),
+    /// Bytes of an object have been transferred.
+    Bytes(u64),
+    /// Bytes of an object are there from an earlier run.
+    Resumed {
+        /// The object.
+        name: &'a str,
+        /// Its bytes; may be zero.
+        bytes: u64,
+    },
+    /// An object changed during its transfer, which starts again.
+    Restarted {
+        /// The object.
+        name: &'a str,
+    },
+    /// An object is complete.
+    Done {
+        /// The object.
+        entry: &'a Entry,
+        /// How it was verified.
+        verified: Verified,
+    },
+    /// An object was not transferred or deleted; others are.
+    Failed(&'a SyncError),
+    /// An object at the destination was deleted.
+    Deleted {
+        /// The object.
+        name: &'a str,
+    },
+}
+
+/// Receives the events of a run.
+pub trait Progress: Send + Sync {
+    /// Called for every event, from any thread.
+    fn event(&self, event: &Event<'_>);
+}
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Objects transferred.
+    pub copied: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Objects that were the same already.
+    pub unchanged: u64,
+    /// Objects deleted.
+    pub deleted: u64,
+    /// Objects that failed.
+    pub failed: u64,
+}
+
+/// A transfer.
+pub struct Engine {
+    pub(crate) shared: Shared,
+    known: Index,
+    _lock: Option<File>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("source", &self.shared.source).finish_non_exhaustive()
+    }
+}
+
+/// What all objects of a run share.
+pub(crate) struct Shared {
+    pub(crate) source: Place,
+    pub(crate) dest: Place,
+    pub(crate) options: Options,
+    pub(crate) progress: Arc<dyn Progress>,
+    pub(crate) state: PathBuf,
+    pub(crate) index: Mutex<File>,
+    pub(crate) touched: Mutex<BTreeSet<PathBuf>>,
+    connections: Semaphore,
+    memory: Semaphore,
+    free_at: Mutex<Instant>,
+}
+
+impl Shared {
+    pub(crate) async fn step(&self, step: Step) {
+        if let Some(gate) = &self.options.gate {
+            gate.before(step).await;
+        }
+    }
+
+    pub(crate) async fn connection(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.connections.acquire().await.ok()
+    }
+
+    /// Waits until `bytes` fit into the memory for parts.
+    pub(crate) async fn memory(&self, bytes: u64) -> Option<SemaphorePermit<'_>> {
+        let pages = bytes.div_ceil(PAGE).min(self.options.memory / PAGE);
+        self.memory.acquire_many(u32::try_from(pages).unwrap_or(u32::MAX)).await.ok()
+    }
+
+    /// Waits until the rate permits `bytes` more.
+    pub(crate) async fn pace(&self, bytes: u64) {
+        let Some(rate) = self.options.rate else { return };
+        let until = {
+            let mut free = self.free_at.lock();
+            let from = (*free).max(Instant::now());
+            *free = from + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+            from
+        };
+        tokio::time::sleep_until(until).await;
+    }
+}
+
+impl Engine {
+    /// Prepares a transfer: the destination's folder, and the index of earlier runs.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or another run writes to it.
+    pub async fn new(
+        source: Place,
+        dest: Place,
+        options: Options,
+        progress: Arc<dyn Progress>,
+    ) -> Result<Self, SyncError> {
+        let state = match &dest {
+            Place::Folder(root) => root.join(local::STATE),
+            Place::Store(_) => {
+                let pair = format!("{}\n{}", source.label(), dest.label());
+                options.state.join(format!("{:016x}", Sums::of(pair.as_bytes()).crc64))
+            }
+        };
+        let label = state.display().to_string();
+        let folder = state.clone();
+        let opened = blocking(move || {
+            std::fs::create_dir_all(&folder)?;
+            let lock = File::create(folder.join("lock"))?;
+            let locked = match lock.try_lock() {
+                Ok(()) => Some(lock),
+                Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+                // Some network file systems have no locks.
+                Err(std::fs::TryLockError::Error(_)) => None,
+            };
+            let path = folder.join("index.jsonl");
+            let known = Index::parse(&local::text(&path)?);
+            if known.is_stale() {
+                local::replace(&path, &known.text())?;
+            }
+            // A torn last line must not join the next one.
+            let mut index = File::options().create(true).append(true).open(&path)?;
+            std::io::Write::write_all(&mut index, b"\n")?;
+            Ok::<_, std::io::Error>(Some((known, index, locked)))
+        });
+        let Some((known, index, lock)) = opened.await.map_err(|error| SyncError::io(&label, &error))? else {
+            return Err(SyncError::new(dest.label(), "another run of sync writes to this destination")
+                .hint("wait for it, or end it"));
+        };
+        let shared = Shared {
+            connections: Semaphore::new(options.connections.max(1)),
+            memory: Semaphore::new(usize::try_from(options.memory / PAGE).unwrap_or(1).max(1)),
+            free_at: Mutex::new(Instant::now()),
+            index: Mutex::new(index),
+            touched: Mutex::default(),
+            source,
+            dest,
+            options,
+            progress,
+            state,
+        };
+        Ok(Self { shared, known, _lock: lock })
+    }
+
+    /// Lists both ends and compares them.
+    ///
+    /// # Errors
+    /// One end cannot be listed, or everything would be deleted because the source is empty.
+    pub async fn plan(&self) -> Result<Plan, SyncError> {
+        let Shared { source, dest, options, .. } = &self.shared;
+        let (found, _) = self.list(source, true).await?;
+        let (there, left) = self.list(dest, false).await?;
+        if options.delete && found.is_empty() && !there.is_empty() {
+            return Err(SyncError::new(
+                source.label(),
+                "the source is empty, so --delete would delete everything",
+            )
+            .hint("check the name of the folder; to empty the destination, delete it there"));
+        }
+        let to_files = matches!(dest, Place::Folder(_));
+        let found = plan(found, &there, &self.known, &options.filter, options.delete, to_files);
+        if options.filter.admits_all() {
+            self.sweep(&found, left).await;
+        }
+        Ok(found)
+    }
+
+    pub(crate) async fn list(
+        &self,
+        place: &Place,
+        must_exist: bool,
+    ) -> Result<(Vec<Entry>, Vec<PathBuf>), SyncError> {
+        match place {
+            Place::Store(remote) => {
+                self.shared.step(Step::Request).await;
+                Ok((remote.list().await?, Vec::new()))
+            }
+            Place::Folder(root) if !must_exist && !root.exists() => Ok((Vec::new(), Vec::new())),
+            Place::Folder(root) => {
+                let root = root.clone();
+                let listing = blocking(move || local::list(&root)).await;
+                listing.map(|listing| (listing.files, listing.left)).map_err(|error| match error.kind {
+                    crate::Kind::Missing => error.hint("check the path of the folder"),
+                    _ => error,
+                })
+            }
+        }
+    }
+
+    /// Deletes incomplete files of objects that no longer exist or are complete.
+    async fn sweep(&self, plan: &Plan, left: Vec<PathBuf>) {
+        let Place::Folder(root) = &self.shared.dest else { return };
+        let mut needed = BTreeSet::new();
+        for entry in &plan.copy {
+            let paths = local::Paths::of(root, &entry.name);
+            needed.insert(paths.partial);
+            needed.insert(paths.journal);
+        }
+        for path in left.into_iter().filter(|path| !needed.contains(path)) {
+            self.shared.step(Step::Delete).await;
+            // What stays is swept by the next run.
+            _ = local::remove(&path);
+        }
+    }
+
+    /// Transfers and deletes what a plan says. One failed object does not stop the others, but nothing is deleted then.
+    ///
+    /// # Errors
+    /// The destination cannot be written at all, or many objects failed and none was transferred.
+    pub async fn run(&self, plan: &Plan) -> Result<Summary, SyncError> {
+        let shared = &self.shared;
+        shared.progress.event(&Event::Planned(plan));
+        let mut summary = Summary { unchanged: plan.unchanged.len() as u64, ..Summary::default() };
+        for (name, why) in &plan.refused {
+            shared.progress.event(&Event::Failed(&SyncError::new(shared.dest.label_of(name), *why)));
+            summary.failed += 1;
+        }
+        let transfers = stream::iter(plan.copy.iter().cloned()).map(|entry| shared.object(entry));
+        let mut transfers = std::pin::pin!(transfers.buffer_unordered(2 * shared.options.connections));
+        while let Some(done) = transfers.next().await {
+            match done {
+                Ok((entry, verified)) => {
+                    summary.copied += 1;
+                    summary.bytes += entry.stamp.size;
+                    shared.progress.event(&Event::Done { entry: &entry, verified });
+                }
+                Err(error) => {
+                    summary.failed += 1;
+                    shared.progress.event(&Event::Failed(&error));
+                    if summary.copied == 0 && summary.failed >= HOPELESS {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        let touched = std::mem::take(&mut *shared.touched.lock());
+        for folder in touched {
+            let label = folder.display().to_string();
+            blocking(move || local::sync_folder(&folder))
+                .await
+                .map_err(|error| SyncError::io(label, &error))?;
+        }
+        if summary.failed == 0 {
+            self.delete(plan, &mut summary).await?;
+        }
+        Ok(summary)
+    }
+
+    async fn delete(&self, plan: &Plan, summary: &mut Summary) -> Result<(), SyncError> {
+        let shared = &self.shared;
+        match &shared.dest {
+            Place::Folder(root) => {
+                for entry in &plan.delete {
+                    shared.step(Step::Delete).await;
+                    let path = root.join(&entry.name);
+                    match local::remove(&path) {
+                        Ok(()) => {
+                            local::remove_empty(root, &path);
+                            summary.deleted += 1;
+                            shared.progress.event(&Event::Deleted { name: &entry.name });
+                        }
+                        Err(error) => {
+                            summary.failed += 1;
+                            let failed = SyncError::io(path.display().to_string(), &error);
+                            shared.progress.event(&Event::Failed(&failed));
+                        }
+                    }
+                }
+            }
+            Place::Store(remote) => {
+                let mut paths = Vec::new();
+                for entry in &plan.delete {
+                    paths.push(Ok(remote.path(&entry.name)?));
+                }
+                if !paths.is_empty() {
+                    shared.step(Step::Delete).await;
+                }
+                let mut deleted = remote.write.delete_stream(stream::iter(paths).boxed());
+                while let Some(done) = deleted.next().await {
+                    match done {
+                        Ok(path) => {
+                            summary.deleted += 1;
+                            let name = remote.name(&path).unwrap_or(path.as_ref());
+                            shared.progress.event(&Event::Deleted { name });
+                        }
+                        Err(error) => {
+                            summary.failed += 1;
+                            shared.progress.event(&Event::Failed(&SyncError::store(&remote.url, &error)));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

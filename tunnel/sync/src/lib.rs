@@ -1,0 +1,33 @@
+//! Resumable transfer of objects between stores and folders.
+//!
+//! ```text
+//! location, filter ─► list ─► plan ─► transfer ─► index
+//!                             pure    parts, journal, sums
+//! watch ─► checkpoint (pure) ─► transfer ─► manifest
+//! ```
+//!
+//! What is decided is in modules without I/O: [`plan`], [`parts`], [`journal`], [`index`], and [`checkpoint`], which receive
+//! listings and times as arguments. [`engine`] lists, transfers, and deletes; [`watch`] uploads checkpoints. [`net`] is the
+//! HTTP client of the stores, over a network that is a trait.
+
+pub mod checkpoint;
+pub mod engine;
+pub mod error;
+pub mod filter;
+pub mod index;
+pub mod journal;
+pub mod local;
+pub mod location;
+pub mod net;
+pub mod parts;
+pub mod place;
+pub mod plan;
+pub mod sums;
+mod transfer;
+pub mod watch;
+
+pub use engine::{Engine, Event, Gate, Options, Progress, Step, Summary};
+pub use error::{Kind, SyncError};
+pub use filter::Filter;
+pub use location::Location;
+pub use place::{Objects, Place, Remote};
