@@ -338,15 +338,15 @@ impl LivePair<'_> {
 }
 
 /// Conflicts of `resource` with the claims of other owners, and with those of the same owner in other locations that
-/// this run does not plan. The latter are errors only where the processes of the run cannot meet: elsewhere, the run
-/// may be about to destroy or move the object.
+/// this run neither plans nor destroys: another state of the owner has the object. Where the processes of the run cannot
+/// meet, all of the owner's claims elsewhere count. A resource that `held` its ranges before may keep them.
 pub(crate) fn with_claims(
     run: &Run,
     live: &Live,
     claims: &Claims,
     config: &GuardConfig,
     resource: &PlannedResource,
-    apart: bool,
+    (apart, held): (bool, bool),
 ) -> Vec<Finding> {
     let elsewhere = |claim: &Claim| {
         let (location, here) = (claim.location(), &resource.key.location);
@@ -373,7 +373,7 @@ pub(crate) fn with_claims(
                 continue;
             }
             let why = if own { Why::ClaimedElsewhere } else { Why::Claimed };
-            let warning = own && !apart;
+            let warning = own && !apart && held;
             found.push(Finding { range: position, warning, other: Other::Claim(claim.clone()), why });
         }
     }

@@ -2,17 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::future::join_all;
 use ipnet::IpNet;
 use tf_provider_rs::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use crate::claims::{self, Change, ClaimRole, Claims, Document, Store, StoreError, Wanted};
 use crate::ledger::{Apart, Ledger, Record};
 use crate::live::{Listing, Live};
 use crate::run::Run;
 use crate::{GuardConfig, Key, LiveSource, PlannedRange, PlannedResource, Role, check, report, suggest};
+
+/// How long a plan waits for that of a network which may leave its range.
+const MEETING: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
 
 /// Compares all ranges of a run. Clones share their state.
 #[derive(Clone, Default)]
@@ -125,6 +130,7 @@ impl Guard {
         diagnostics.extend(self.news(listed.take_complaints()));
         diagnostics.extend(claims.take_complaints());
 
+        self.meet(&resource, &listed, &claims).await;
         let (store, wanted, owner) = {
             let mut session = self.lock();
             let live = session.live(&listed);
@@ -135,7 +141,9 @@ impl Guard {
             findings.extend(check::outside(run, live, &resource));
             findings.extend(check::with_live(run, live, config, &resource));
             let apart = matches!(session.sharing, Sharing::Apart(_));
-            findings.extend(check::with_claims(run, live, claims, config, &resource, apart));
+            let wanted = wanted(&resource, apart);
+            let kept = (apart, document.has(&config.owner, &wanted));
+            findings.extend(check::with_claims(run, live, claims, config, &resource, kept));
             findings.sort_by_key(|finding| finding.range);
             let (warnings, errors): (Vec<_>, Vec<_>) =
                 findings.into_iter().partition(|finding| finding.warning);
@@ -145,7 +153,6 @@ impl Guard {
             };
             diagnostics.0.extend(report::conflicts(&resource, config, &errors, &free));
             diagnostics.0.extend(report::suspicions(&resource, config, &warnings));
-            let wanted = wanted(&resource, apart);
             let owner = config.owner.clone();
             let claim = errors.is_empty()
                 && !session.unclaimable
@@ -156,6 +163,34 @@ impl Guard {
         };
         diagnostics.extend(self.claim_plan(store, wanted, &owner).await);
         diagnostics
+    }
+
+    /// Waits until the run has planned, or planned to destroy, the resources of this owner whose claims elsewhere conflict
+    /// with `resource`. Terraform plans in any order: a network that leaves its range may come after the one that gets it.
+    async fn meet(
+        &self,
+        resource: &PlannedResource,
+        listed: &Arc<Fetched<Listing>>,
+        claims: &Arc<Fetched<Claimed>>,
+    ) {
+        let deadline = Instant::now() + MEETING;
+        loop {
+            let (guard, resource) = (self.clone(), resource.clone());
+            let (listed, claims) = (Arc::clone(listed), Arc::clone(claims));
+            // The other processes of the run may have to be waited for.
+            let strangers = tokio::task::spawn_blocking(move || {
+                let mut session = guard.lock();
+                let strange = session.has_strangers(&resource, &listed, &claims);
+                if strange {
+                    session.exchange(&[]);
+                }
+                strange
+            });
+            if !strangers.await.unwrap_or_default() || Instant::now() >= deadline {
+                return;
+            }
+            tokio::time::sleep(MEETING / 100).await;
+        }
     }
 
     /// Claims what is planned, until the plan is applied or too old. A plan needs no permission to write: without it,
@@ -298,6 +333,23 @@ impl Guard {
 }
 
 impl Session {
+    /// Whether the owner's claims elsewhere, of resources that the run has not planned so far, refuse the resource.
+    fn has_strangers(
+        &mut self,
+        resource: &PlannedResource,
+        listed: &Arc<Fetched<Listing>>,
+        claims: &Arc<Fetched<Claimed>>,
+    ) -> bool {
+        if !matches!(self.sharing, Sharing::Shared(_) | Sharing::Alone) || claims.value.0.claims.is_empty() {
+            return false;
+        }
+        let live = self.live(listed);
+        let (document, claims) = (&claims.value.0, &claims.value.1);
+        let kept = (false, document.has(&self.config.owner, &wanted(resource, false)));
+        let found = check::with_claims(&self.run, &live, claims, &self.config, resource, kept);
+        found.iter().any(|finding| finding.why == check::Why::ClaimedElsewhere && !finding.warning)
+    }
+
     /// Shares `own` with the other processes of the run, and registers what they have planned.
     fn exchange(&mut self, own: &[Record]) {
         let Sharing::Shared(ledger) = &mut self.sharing else { return };

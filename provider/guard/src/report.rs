@@ -76,8 +76,7 @@ pub(crate) fn suspicions(
     let mut detail = list(resource, config, findings, None);
     if findings.iter().any(|finding| finding.why == Why::ClaimedElsewhere) {
         detail.push_str(
-            "\nIf this run destroys the other network or changes its range, ignore the warning. Otherwise, choose \
-             another range.",
+            "\nThis network had the range before, so the plan continues. Change the range of one of the two.",
         );
     }
     if findings.iter().any(|finding| finding.why == Why::LeftOver) {
@@ -377,6 +376,10 @@ fn hint(why: Why) -> Option<&'static str> {
         ),
         Why::OutsideTold => Some(
             "If this run adds another range to the network, set the subnet's `vpc_cidr_block` to that range.",
+        ),
+        Why::ClaimedElsewhere => Some(
+            "If another state of this owner has the network, choose another range. If this run moves or destroys it, apply \
+             that change first (`terraform apply -target=ADDRESS`).",
         ),
         _ => None,
     }

@@ -67,14 +67,11 @@ where
             patience.pause().await?;
             continue;
         }
-        let token = token(work, planned, &creator);
+        let token = token(work, planned, &creator, "");
         let made = retry::attempt(token.clone(), create()).await;
         let remedy = made.as_ref().map_or_else(Failure::remedy, |_| Remedy::Final);
         lost = (remedy == Remedy::Lost && !token.is_used()).then(Instant::now);
-        // A conflict can be with the object of a lost call, which another token would make twice.
-        if !matches!(remedy, Remedy::Lost | Remedy::Throttled | Remedy::Conflict) {
-            ctx.private.set(ANSWERED, (answered(ctx) + 1).into());
-        }
+        count(ctx, remedy);
         match made {
             Ok(id) => {
                 session.objects().claim(&planned.local(&id), &creator);
@@ -85,12 +82,42 @@ where
     }
 }
 
-/// The token of the next create call.
-fn token<M: Common>(work: &Work<'_, M::Cloud>, planned: &M, creator: &str) -> Token {
+/// Creates a part of an object that exists, such as the volume of a gateway. Its call may send [`retry::token`], so that it
+/// makes one part although its answer was lost, in this run or in the one before.
+///
+/// # Errors
+/// The error of the create.
+pub async fn part<M, T>(
+    work: &Work<'_, M::Cloud>,
+    planned: &M,
+    part: &str,
+    create: impl Future<Output = Result<T, Error<M>>>,
+) -> Result<T, Error<M>>
+where
+    M: Common,
+{
+    let token = token(work, planned, &creator(work.ctx), part);
+    let made = retry::attempt(token, create).await;
+    count(work.ctx, made.as_ref().map_or_else(Failure::remedy, |_| Remedy::Final));
+    made
+}
+
+/// Counts a create call that was answered, so that the next one has another token.
+fn count(ctx: &Context, remedy: Remedy) {
+    // A conflict can be with the object of a lost call, which another token would make twice.
+    if !matches!(remedy, Remedy::Lost | Remedy::Throttled | Remedy::Conflict) {
+        ctx.private.set(ANSWERED, (answered(ctx) + 1).into());
+    }
+}
+
+/// The token of the next create call, of the object or of a part of it.
+fn token<M: Common>(work: &Work<'_, M::Cloud>, planned: &M, creator: &str, part: &str) -> Token {
     let scope = work.cloud.scope();
     let answered = answered(work.ctx).to_string();
     let name = planned.name().known().map_or("", String::as_str);
-    Token::new(&[&scope.fabric, &scope.owner, M::KIND, name, creator, &answered])
+    let mut parts: Vec<&str> = vec![&scope.fabric, &scope.owner, M::KIND, name, creator, &answered];
+    parts.extend(Some(part).filter(|part| !part.is_empty()));
+    Token::new(&parts)
 }
 
 fn answered(ctx: &Context) -> u64 {

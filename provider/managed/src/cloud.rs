@@ -127,8 +127,14 @@ pub trait Cloud: Sized + Send + Sync + 'static {
         Ok(identity)
     }
 
-    /// Learns the configured place, if that takes a call. Runs before every operation, so it must remember the result.
-    async fn locate(&self) {}
+    /// Learns the configured place, if that takes a call. Runs before every operation, so it must remember the result,
+    /// but not a failure. Its calls are repeated until the deadline of the operation.
+    ///
+    /// # Errors
+    /// The place stays unknown.
+    async fn locate(&self) -> Result<(), Diagnostics> {
+        Ok(())
+    }
 
     /// The configured place, as far as it is known.
     fn place(&self) -> Place {

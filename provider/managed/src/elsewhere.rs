@@ -10,6 +10,8 @@
 //! the state, the plan would create it again, and a destroy would succeed without deleting anything. A plan also refuses
 //! another default site, because the configuration then asks for the object in one site and the state has it in
 //! another one. A site that the resource itself sets replaces the object instead.
+//!
+//! If the configured account cannot be learned, an object whose state names its account is refused as well.
 
 use std::time::Duration;
 
@@ -54,7 +56,7 @@ pub(crate) fn plan<M: Common>(cloud: Option<&M::Cloud>, prior: Option<&M>, chang
 /// Compares the place of `object` with the configured one; its site only if it `follows` the provider block.
 ///
 /// # Errors
-/// They differ.
+/// They differ, or the configured one cannot be learned.
 pub(crate) async fn refuse<M: Common>(
     session: &Session<M::Cloud>,
     ctx: &Context,
@@ -62,9 +64,18 @@ pub(crate) async fn refuse<M: Common>(
     follows: bool,
 ) -> Result<(), Diagnostics> {
     let Some(cloud) = session.known() else { return Ok(()) };
-    cloud.locate().await;
+    let located = cloud.locate().await;
     let mut diagnostics = Diagnostics::default();
     let (in_state, configured) = (stored(ctx, object), cloud.place());
+    if let Err(cause) = located {
+        let named = |locator: &&Locator| {
+            let found = in_state.get(locator.attribute).filter(|found| !found.is_empty());
+            found.is_some() && !configured.contains_key(locator.attribute)
+        };
+        if let Some(locator) = M::Cloud::LOCATORS.iter().find(named) {
+            return Err(unlocated(&object.label(), *locator, &in_state[locator.attribute], &cause).into());
+        }
+    }
     for locator in M::Cloud::LOCATORS {
         let own = M::Cloud::SITE == Some(locator.attribute);
         if let (Some(found), Some(ours)) =
@@ -111,6 +122,21 @@ async fn gathered<C: Cloud>(session: &Session<C>, locator: Locator, found: &str,
     }
     tokio::time::sleep(GATHERING).await;
     objects.all_refused(locator.attribute, found)
+}
+
+fn unlocated(label: &str, locator: Locator, found: &str, cause: &Diagnostics) -> Diagnostic {
+    let noun = locator.noun;
+    let causes: Vec<String> =
+        cause.0.iter().map(|cause| format!("{}: {}", cause.summary, cause.detail)).collect();
+    Diagnostic::error(
+        format!("The configured {noun} is not known"),
+        format!(
+            "The state says that {label} is in {noun} {found}, but the {noun} of the configured credentials could not be \
+             read. Nothing was changed, because in another {noun} the object would seem to be gone, and would be created a \
+             second time.\n\n{}",
+            causes.join("\n\n")
+        ),
+    )
 }
 
 fn elsewhere(

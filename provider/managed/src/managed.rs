@@ -134,9 +134,9 @@ impl<O: Object> Managed<O> {
     /// The object of a state, with its site.
     ///
     /// # Errors
-    /// It is in another account than the provider is configured for.
-    async fn here(&self, ctx: &Context, state: O) -> Result<O, Diagnostics> {
-        elsewhere::refuse(&self.session, ctx, &state, false).await?;
+    /// It is in another account than the provider is configured for, or that account is not known.
+    async fn here(&self, ctx: &Context, state: O, operation: Operation) -> Result<O, Diagnostics> {
+        state.op(ctx, operation).within(elsewhere::refuse(&self.session, ctx, &state, false)).await?;
         Ok(placed(ctx, self.session.known().as_deref(), state))
     }
 
@@ -146,9 +146,14 @@ impl<O: Object> Managed<O> {
         object: &O,
         operation: Operation,
     ) -> Result<Work<'a, O::Cloud>, Diagnostics> {
-        self.session.get()?.locate().await;
+        let op = object.op(ctx, operation);
+        let home = self.session.get()?;
+        if operation == Operation::Create {
+            // The identity of the object has the place.
+            op.within(home.locate()).await?;
+        }
         let cloud = self.session.of(object)?;
-        Ok(Work { session: &self.session, ctx, cloud, op: object.op(ctx, operation) })
+        Ok(Work { session: &self.session, ctx, cloud, op })
     }
 }
 
@@ -206,12 +211,22 @@ impl<O: Object> Resource for Managed<O> {
         let prior = change.prior.clone().map(|prior| placed(ctx, cloud.as_deref(), prior));
         if let Some(prior) = &prior {
             let follows = change.config.site().is_some_and(Attr::is_null);
-            if let Err(elsewhere) = elsewhere::refuse(&self.session, ctx, prior, follows).await {
+            let refuse = elsewhere::refuse(&self.session, ctx, prior, follows);
+            if let Err(elsewhere) = retry::until(Instant::now() + PLAN, ctx.cancel.clone(), refuse).await {
                 return diagnostics.extend(elsewhere);
             }
             seen(objects, prior);
         }
         elsewhere::plan(cloud.as_deref(), prior.as_ref(), change);
+        if let Some(prior) = &prior
+            && let (Some(Attr::Known(before)), Some(Attr::Known(after))) =
+                (prior.site(), change.planned.site())
+            && before != after
+            && let Ok(key) = common::key(prior, self.session.known_of(prior).as_deref())
+        {
+            // It is replaced, and Terraform plans only the creation of the new one.
+            self.session.guard().forget(&key, prior.id().known().map(String::as_str));
+        }
         if let (Some(cloud), Some(Attr::Known(site))) = (&cloud, change.planned.site())
             && let Err(refused) = cloud.admits(site)
         {
@@ -233,7 +248,7 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     async fn plan_destroy(&self, ctx: &Context, prior: &O, diagnostics: &mut Diagnostics) {
-        let prior = match self.here(ctx, prior.clone()).await {
+        let prior = match self.here(ctx, prior.clone(), Operation::Delete).await {
             Ok(prior) => prior,
             Err(elsewhere) => return diagnostics.extend(elsewhere),
         };
@@ -255,7 +270,7 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     async fn read(&self, ctx: &Context, state: O) -> Result<Option<O>, Diagnostics> {
-        let state = self.here(ctx, state).await?;
+        let state = self.here(ctx, state, Operation::Read).await?;
         let work = self.work(ctx, &state, Operation::Read).await?;
         seen(self.session.objects(), &state);
         work.op.within(state.read(&work)).await
@@ -268,7 +283,7 @@ impl<O: Object> Resource for Managed<O> {
         plan: Planned<O>,
         progress: &Progress,
     ) -> Result<O, Diagnostics> {
-        let prior = self.here(ctx, prior).await?;
+        let prior = self.here(ctx, prior, Operation::Update).await?;
         let mut planned = placed(ctx, self.session.known().as_deref(), plan.state);
         let Some(id) = prior.id().known() else {
             // Parts of the object exist already, which `ensure` finds by their marks.
@@ -284,7 +299,7 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     async fn delete(&self, ctx: &Context, state: O) -> Result<(), Diagnostics> {
-        let state = self.here(ctx, state).await?;
+        let state = self.here(ctx, state, Operation::Delete).await?;
         let work = self.work(ctx, &state, Operation::Delete).await?;
         if !adopt::may_delete(&self.session, ctx, &state) {
             return Ok(());
@@ -300,7 +315,7 @@ impl<O: Object> Resource for Managed<O> {
 
     async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
         if let Some(cloud) = self.session.known() {
-            cloud.locate().await;
+            retry::until(Instant::now() + PLAN, ctx.cancel.clone(), cloud.locate()).await?;
         }
         let sited = O::default().site().is_some();
         let Imported { id, site } = O::Cloud::import(self.session.get(), &request, sited)?;

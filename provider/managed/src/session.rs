@@ -60,6 +60,13 @@ impl<C: Cloud> Session<C> {
         }))
     }
 
+    /// A session of an account that is connected already.
+    pub fn connected(guard: Guard, cloud: C) -> Session<C> {
+        let session = Session::new(guard);
+        *session.0.account.write().unwrap_or_else(PoisonError::into_inner) = Account::Known(Arc::new(cloud));
+        session
+    }
+
     /// Applies the attribute of the cloud in the provider block, and starts a run.
     ///
     /// While a value in it is unknown (during a plan), plans continue without calls to the cloud.
@@ -162,10 +169,13 @@ impl<C: Cloud> Session<C> {
         }
     }
 
-    /// The account where `object` is, with its place, if that is known. The first call for an account sends a request.
+    /// The account where `object` is, with its place, as far as they are known. The first call for an account sends a
+    /// request. For plans of new objects: those of a state are compared with the place before.
     pub async fn located<M: Common<Cloud = C>>(&self, object: &M) -> Option<Arc<C>> {
         let cloud = self.known_of(object)?;
-        cloud.locate().await;
+        if let Err(unknown) = cloud.locate().await {
+            tracing::warn!(cloud = C::NAME, ?unknown, "planned without the configured place");
+        }
         Some(cloud)
     }
 

@@ -68,7 +68,7 @@ text!(
 );
 
 /// The operation of a timeout.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A create.
     Create,

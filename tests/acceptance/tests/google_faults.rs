@@ -189,3 +189,30 @@ fn a_fault_at_every_kind_of_call_converges() -> Result<()> {
     }
     Ok(())
 }
+
+const ACCOUNT: &str = r#"
+resource "warren_gcp_wireguard_key" "gw" {
+  name = "gateway-a"
+}
+
+resource "warren_gcp_gateway_service_account" "gw" {
+  name    = "gateway-a"
+  secrets = [warren_gcp_wireguard_key.gw.id]
+}
+"#;
+
+/// IAM answers 404 and then 403 about an account that it has made (hashicorp/google issues 15042 and 19624).
+#[test]
+fn a_new_service_account_is_not_known_at_first() -> Result<()> {
+    let config = GoogleConfig { account_delay: 4, ..GoogleConfig::default() };
+    let stage = GoogleStage::with(config, ACCOUNT)?;
+    stage.terraform.apply(&[])?.success()?;
+    let mut calls = stage.cloud.front().calls();
+    calls.retain(|call| call.action.contains("serviceAccounts"));
+    let refused = |status| calls.iter().filter(|call| call.status == Some(status)).count();
+    // The create first looks for an account of its name.
+    ensure!(refused(404) == 2 && refused(403) == 3, "{calls:#?}");
+    assert_eq!(stage.terraform.plan(&["-detailed-exitcode"])?.code, 0);
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}

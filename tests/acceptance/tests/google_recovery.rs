@@ -134,6 +134,7 @@ fn a_single_vm_gives_way_to_a_group() -> Result<()> {
     vm(&stage)?;
     assert_eq!(address(&stage), had);
     stage.terraform.destroy(&[])?.success()?;
+    stage.permitted()?;
     stage.nothing_left()
 }
 

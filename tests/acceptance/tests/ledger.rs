@@ -10,8 +10,18 @@ use ipnet::Ipv4Net;
 use warren_acceptance::{AllStage, build_folder, flat};
 use warren_harness::{GoogleConfig, ProxyConfig, RunPodConfig, Terraform};
 
-/// Plans of random configurations.
+/// Plans of random configurations, unless [`ROUNDS_VARIABLE`] says how many.
 const ROUNDS: u64 = 10;
+
+/// For a longer run: `WARREN_LEDGER_ROUNDS=1000`.
+const ROUNDS_VARIABLE: &str = "WARREN_LEDGER_ROUNDS";
+
+fn rounds() -> Result<u64> {
+    match std::env::var(ROUNDS_VARIABLE) {
+        Ok(rounds) => rounds.parse().with_context(|| format!("{ROUNDS_VARIABLE}={rounds}")),
+        Err(_) => Ok(ROUNDS),
+    }
+}
 
 /// The account, region or project of a provider configuration, as it is written and as it is reported.
 const LOCATIONS: [(&str, &str); 8] = [
@@ -127,7 +137,8 @@ fn every_overlap_of_random_provider_configurations_is_refused_by_the_plan() -> R
         usize::try_from(state >> 33).unwrap_or_default() % limit
     };
     let mut refused = 0;
-    for round in 0..ROUNDS {
+    let rounds = rounds()?;
+    for round in 0..rounds {
         let number = 2 + below(4);
         let locations: Vec<usize> = (0..number).map(|_| below(LOCATIONS.len())).collect();
         // Every other round has room for all.
@@ -149,7 +160,8 @@ fn every_overlap_of_random_provider_configurations_is_refused_by_the_plan() -> R
             .with_context(|| format!("round {round}, parallelism {parallelism}"))?;
         refused += u64::from(overlaps > 0);
     }
-    ensure!((1..ROUNDS).contains(&refused), "{refused} of {ROUNDS} plans were refused");
+    ensure!((1..rounds).contains(&refused), "{refused} of {rounds} plans were refused");
+    println!("{refused} of {rounds} plans were refused");
     Ok(())
 }
 

@@ -148,6 +148,49 @@ resource "warren_aws_flow_log" "one" {
 }
 "#;
 
+const TRANSIT: &str = r#"
+resource "warren_aws_transit_gateway" "one" {
+  name = "one"
+}
+
+resource "warren_aws_flow_log" "one" {
+  name               = "one"
+  transit_gateway_id = warren_aws_transit_gateway.one.id
+  destination_type   = "cloud-watch-logs"
+  destination_arn    = "arn:aws:logs:us-east-1:123456789012:log-group:/acme/flow-logs"
+  iam_role_arn       = "arn:aws:iam::123456789012:role/acme-flow-logs"
+}
+"#;
+
+/// The emulator refuses any other interval.
+#[test]
+fn a_flow_log_of_a_transit_gateway_is_accepted() -> Result<()> {
+    let stage = AwsStage::with(ProxyConfig::default(), TRANSIT)?;
+    stage.terraform.apply(&[])?.success()?;
+    assert_eq!(stage.terraform.plan(&["-detailed-exitcode"])?.code, 0);
+    let calls = stage.cloud.proxy().calls_of("CreateFlowLogs");
+    let intervals: Vec<&str> = calls.iter().map(|call| call.params.get("MaxAggregationInterval")).collect();
+    ensure!(intervals == ["60"], "{intervals:?}");
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+/// China: other ARNs, and other domains of services.
+#[test]
+fn objects_of_another_partition_have_its_names() -> Result<()> {
+    let vpc = "resource \"warren_aws_vpc\" \"one\" {\n name = \"one\"\n cidr_block = \"10.0.0.0/16\"\n}\n";
+    let output = "output \"arn\" {\n value = warren_aws_vpc.one.arn\n}\n";
+    let stage = AwsStage::with(ProxyConfig::default(), "")?;
+    stage.configure_aws("endpoint_url = var.endpoint_url, region = \"cn-north-1\"")?;
+    stage.terraform.write("main.tf", &[vpc, output].concat())?;
+    stage.terraform.apply(&[])?.success()?;
+    assert_eq!(stage.terraform.plan(&["-detailed-exitcode"])?.code, 0);
+    let arn = stage.terraform.show(None)?["values"]["outputs"]["arn"]["value"].to_string();
+    ensure!(arn.contains("arn:aws-cn:ec2:cn-north-1:"), "{arn}");
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
 #[test]
 fn a_new_role_of_a_flow_log_is_waited_for() -> Result<()> {
     let habits = ProxyConfig { consistency: Consistency { reads: 0, writes: 3 }, ..ProxyConfig::default() };

@@ -395,3 +395,37 @@ fn what_google_denies_is_a_warning() -> Result<()> {
     }
     Ok(())
 }
+
+/// A router and a peer that cannot be read hide nothing of the others.
+#[test]
+fn what_google_denies_of_one_router_leaves_the_others() -> Result<()> {
+    let stage = GoogleStage::with(projects(), &subnetwork("10.6.0.0/20"))?;
+    let google = &stage.cloud;
+    let router = |name: &str| format!("projects/acme-ml/regions/us-central1/routers/{name}");
+    google.configure(|config| {
+        let learned = |net: &str| vec![net.to_owned()];
+        config.learned_routes = BTreeMap::from([
+            (router("denied"), learned("10.9.0.0/20")),
+            (router("garbled"), learned("10.9.0.0/99")),
+            (router("later"), learned("10.6.0.0/20")),
+        ]);
+    });
+    let hub = "projects/acme-ml/global/networks/other";
+    google.place(hub, "compute#network", object(&json!({"autoCreateSubnetworks": false}))?);
+    let link = format!("https://www.googleapis.com/compute/v1/{hub}");
+    let body = json!({"network": link, "bgp": {"asn": 64512}, "bgpPeers": [{"name": "on-prem"}]});
+    for name in ["denied", "garbled", "later"] {
+        google.place(&router(name), "compute#router", object(&body)?);
+    }
+    let denied = Fault::error(403, "forbidden", "Required 'compute.routers.get' permission");
+    let denied = denied.on("compute.routers.getRouterStatus").with_param("router", "denied");
+    google.front().inject(denied.times(u32::MAX));
+    let output = flat(&stage.terraform.plan(&[])?.success()?.output());
+    for said in [
+        "Could not read learned routes of Google Cloud project acme-ml",
+        "equals 10.6.0.0/20 of live route of projects/acme-ml/regions/us-central1/routers/later",
+    ] {
+        ensure!(output.contains(said), "{said:?} is not in {output}");
+    }
+    Ok(())
+}

@@ -176,6 +176,7 @@ fn a_gateway_group_survives_a_slow_and_forgetful_cloud() -> Result<()> {
     stage.terraform.apply(&[])?.success()?;
     assert_eq!(stage.terraform.plan(&["-detailed-exitcode"])?.success()?.code, 0);
     stage.terraform.destroy(&[])?.success()?;
+    stage.permitted()?;
     stage.nothing_left()
 }
 

@@ -80,10 +80,19 @@ fn another_owners_claim() -> Result<()> {
     stage.terraform.write("provider.tf", &block("second-repo", "eu-west-1"))?;
     let output = refused(&stage, &vpc("two", "10.0.64.0/18"))?;
     says(&output, &["first-repo", "10.0.0.0/16", "10.0.64.0/18"])?;
+    // Another state of the same repo.
+    stage.terraform.write("provider.tf", &block("first-repo", "eu-west-1"))?;
+    let output = refused(&stage, &vpc("two", "10.0.64.0/18"))?;
+    says(&output, &["this owner has claimed the range in another location", "us-east-1", "10.0.64.0/18"])?;
 
+    // A move of the VPC, whose claim it leaves, is no such conflict.
     std::fs::write(&state, kept)?;
     stage.terraform.write("provider.tf", &block("first-repo", "us-east-1"))?;
-    stage.terraform.write("main.tf", &vpc("one", "10.0.0.0/16"))?;
+    let moved = vpc("one", "10.0.0.0/16").replace("name =", "region = \"eu-west-1\"\n name =");
+    ensure!(moved.contains("region"), "{moved}");
+    stage.terraform.write("main.tf", &moved)?;
+    let output = flat(&stage.terraform.apply(&[])?.success()?.output());
+    ensure!(!output.contains("overlap") && !output.contains("conflict"), "{output}");
     stage.terraform.destroy(&[])?.success()?;
     let left = std::fs::read_to_string(&claims)?;
     ensure!(!left.contains("10.0.0.0/16"), "the claim outlives its VPC: {left}");

@@ -114,6 +114,22 @@ fn no_lost_answer_of_aws_makes_a_second_object() -> Result<()> {
     Ok(())
 }
 
+/// The volume and the launch template of a gateway that AWS replaces are parts of it, made after the interface.
+#[test]
+fn no_lost_answer_makes_a_second_part_of_a_gateway() -> Result<()> {
+    let habits = ProxyConfig { consistency: Consistency { reads: 2, writes: 0 }, ..ProxyConfig::default() };
+    let mut stage = AwsStage::example("aws-gateway", habits)?;
+    stage.terraform.env("TF_VAR_recovery", "true");
+    let struck = survive(&stage, &|| vec![Fault::cut_after().on_writes().each(1)])?;
+    let actions = actions(&struck);
+    println!("{} answers lost: {actions:?}", struck.len());
+    for action in ["CreateNetworkInterface", "CreateVolume", "CreateLaunchTemplate", "CreateAutoScalingGroup"]
+    {
+        ensure!(actions.contains_key(action), "the answer of {action} was never lost");
+    }
+    Ok(())
+}
+
 /// Compute's spellings of throttling, one with a reason that the client drops.
 const SPELLINGS: [(u16, &str, &str); 5] = [
     (429, "rateLimitExceeded", "Rate Limit Exceeded"),

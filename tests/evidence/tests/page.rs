@@ -57,7 +57,7 @@ fn tests(folder: &Path, names: &mut BTreeSet<String>) {
 #[test]
 fn every_test_of_the_page_exists() {
     let mut names = BTreeSet::new();
-    for folder in ["tests", "provider"] {
+    for folder in ["tests", "provider", "tunnel"] {
         tests(&root().join(folder), &mut names);
     }
     assert!(names.contains("every_test_of_the_page_exists") && !names.contains("rows"));
@@ -66,5 +66,5 @@ fn every_test_of_the_page_exists() {
         rows.iter().filter(|(_, test)| test != "open" && !names.contains(test.trim_matches('`'))).collect();
     assert!(wrong.is_empty(), "tests that do not exist: {wrong:#?}");
     let open = rows.iter().filter(|(_, test)| test == "open").count();
-    assert_eq!((rows.len(), open), (57, 0), "rows, and rows without a test");
+    assert_eq!((rows.len(), open), (70, 0), "rows, and rows without a test");
 }

@@ -139,6 +139,11 @@ impl Models {
         self.of(service).is_some()
     }
 
+    /// Whether a request of this action may have a client token.
+    pub fn accepts_token(&self, service: Service, action: &str) -> bool {
+        self.of(service).is_some_and(|model| model.accept_tokens().any(|name| name == action))
+    }
+
     /// Everything that is wrong with a request in the query protocol (EC2, Auto Scaling, STS, IAM).
     pub fn check_query(&self, service: Service, action: &str, params: &Params) -> Vec<Problem> {
         self.of(service).map(|model| check::query(model, action, params)).unwrap_or_default()

@@ -7,6 +7,7 @@
 //! * [`token`]: enrolment tokens, their claims and the keys that sign them.
 //! * [`enrolment`]: the messages between a pod and a gateway when the pod joins.
 //! * [`gateway`]: the gateway's configuration file.
+//! * [`partition`]: the domains of AWS, by region.
 //! * [`reserved`]: destinations that no rule of a gateway opens.
 //! * [`fetch`]: the files that a gateway fetches from a secret store.
 //! * [`topology`]: a star, mesh or ring of networks, and the resulting sections of each gateway's file.
@@ -19,6 +20,7 @@ pub mod fetch;
 pub mod gateway;
 pub mod key;
 pub mod name;
+pub mod partition;
 mod pin;
 pub mod reserved;
 pub mod stream;

@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws_config::{Region, SdkConfig};
 use aws_sdk_ec2::types::{Filter, Tag};
-use tf_provider_rs::{Attr, CancellationToken, Diagnostic, Diagnostics, Path};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
 use tokio::sync::OnceCell;
-use tokio::time::Instant;
 use warren_guard::S3Options;
 use warren_managed::{Place, Scope, retry, sets};
+use warren_wire::partition;
 
 use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
@@ -42,10 +41,8 @@ pub struct Aws {
     ec2: aws_sdk_ec2::Client,
     sdk: SdkConfig,
     ca_bundle: Option<PathBuf>,
-    /// The account of the credentials.
+    /// The account of the credentials, once AWS has named it.
     account: Arc<OnceCell<String>>,
-    /// Set when AWS was asked for the account.
-    located: Arc<OnceCell<()>>,
 }
 
 impl Aws {
@@ -78,7 +75,6 @@ impl Aws {
             sdk,
             ca_bundle: settings.ca_bundle(config),
             account: Arc::default(),
-            located: Arc::default(),
         };
         let allowed = sets::known(&config.allowed_account_ids);
         if !allowed.is_empty() {
@@ -161,7 +157,8 @@ impl Aws {
         client::client!(aws_sdk_route53resolver, &self.sdk)
     }
 
-    /// The ID of the account of the credentials, 12 digits.
+    /// The ID of the account of the credentials, 12 digits. No permission is needed to read it. A failure is not
+    /// remembered: credentials may come late, and the call may be throttled.
     ///
     /// # Errors
     /// The error that AWS returns.
@@ -174,20 +171,6 @@ impl Aws {
         self.account.get_or_try_init(ask).await.cloned()
     }
 
-    /// Asks for the account, once. No permission is needed for that. Without a response, such as in a network without
-    /// an endpoint of STS, objects are only compared by region.
-    pub(crate) async fn locate(&self) {
-        const LIMIT: Duration = Duration::from_secs(5);
-        let ask = async || {
-            let deadline = Instant::now() + LIMIT;
-            let account = retry::until(deadline, CancellationToken::new(), self.account());
-            if !matches!(tokio::time::timeout_at(deadline, account).await, Ok(Ok(_))) {
-                tracing::warn!("the account is unknown: no response to GetCallerIdentity");
-            }
-        };
-        self.located.get_or_init(ask).await;
-    }
-
     /// The region, and the account if it is known.
     pub(crate) fn place(&self) -> Place {
         let account = self.account.get().map(|account| ("account_id", account.clone()));
@@ -198,10 +181,10 @@ impl Aws {
     ///
     /// The client of S3 knows neither other partitions nor FIPS and dual-stack endpoints.
     pub(crate) fn s3_options(&self) -> S3Options {
-        let domain = Partition::of(&self.region).domain;
+        let domain = partition::domain(&self.region);
         let fips = if self.sdk.use_fips() == Some(true) { "-fips" } else { "" };
         let dual = if self.sdk.use_dual_stack() == Some(true) { ".dualstack" } else { "" };
-        let special = domain != Partition::of("").domain || !fips.is_empty() || !dual.is_empty();
+        let special = domain != partition::COMMERCIAL || !fips.is_empty() || !dual.is_empty();
         let of_partition = special.then(|| format!("https://s3{fips}{dual}.{}.{domain}", self.region));
         let configured = std::env::var("AWS_ENDPOINT_URL_S3").ok().filter(|url| !url.is_empty());
         let endpoint = configured.or_else(|| self.sdk.endpoint_url().map(str::to_owned)).or(of_partition);
@@ -322,6 +305,9 @@ fn wrong_account(account: &str, allowed: &BTreeSet<AccountId>) -> Diagnostic {
     )
     .at(Path::of("aws").attribute("allowed_account_ids"))
 }
+
+#[cfg(test)]
+mod late;
 
 #[cfg(test)]
 pub(crate) mod tests {

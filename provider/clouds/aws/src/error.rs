@@ -217,6 +217,19 @@ impl ApiError {
         ApiError { operation, code: "InvalidParameter".to_owned(), message: error.to_string(), status: 400 }
     }
 
+    /// Whether a quota of the account refuses one more object.
+    fn is_quota(&self) -> bool {
+        let code = self.code.as_str();
+        let exceeded = code.ends_with("LimitExceeded") && !is_throttle(code, self.status);
+        let named = [
+            "LimitExceededException",
+            "LimitsExceeded",
+            "TooManyHostedZones",
+            "TooManyVPCAssociationAuthorizations",
+        ];
+        exceeded || named.contains(&code)
+    }
+
     fn hint(&self) -> Option<&'static str> {
         let code = self.code.as_str();
         Some(match code {
@@ -237,25 +250,13 @@ impl ApiError {
             "OptInRequired" => {
                 "The region is not enabled for this account. Enable it, or use another region."
             }
-            "VpcLimitExceeded"
-            | "SubnetLimitExceeded"
-            | "InternetGatewayLimitExceeded"
-            | "NatGatewayLimitExceeded"
-            | "RouteTableLimitExceeded"
-            | "RouteLimitExceeded"
-            | "SecurityGroupLimitExceeded"
-            | "RulesPerSecurityGroupLimitExceeded"
-            | "AddressLimitExceeded"
-            | "VpcEndpointLimitExceeded"
-            | "VcpuLimitExceeded"
-            | "TransitGatewayLimitExceeded"
-            | "SecurityGroupsPerInstanceLimitExceeded"
-            | "LimitExceededException"
-            | "LimitsExceeded"
-            | "TooManyHostedZones"
-            | "TooManyVPCAssociationAuthorizations" => {
+            _ if self.is_quota() => {
                 "A quota of the account is exhausted. Request an increase in Service Quotas, or delete \
                  objects that are no longer needed."
+            }
+            _ if is_no_capacity(code) => {
+                "AWS has no capacity for this request at present, and nothing was created. Apply again later, or choose \
+                 a subnet in another Availability Zone, or another instance type."
             }
             "InvalidSubnet.Conflict" => {
                 "Another subnet of the VPC uses these addresses. Choose a free range, for example with \
@@ -448,7 +449,13 @@ fn is_throttle(code: &str, status: u16) -> bool {
 
 /// Whether there is no usable response.
 fn is_lost(code: &str, status: u16) -> bool {
-    (code.is_empty() && status == 0) || status >= 500
+    (code.is_empty() && status == 0) || (status >= 500 && !is_no_capacity(code))
+}
+
+/// Whether AWS has no machine, address, or volume for the request. These are server errors, but the call was not lost: the
+/// EC2 API reference lists them ("Server error codes") with the advice to change the request or to try later.
+fn is_no_capacity(code: &str) -> bool {
+    code.starts_with("Insufficient") && code.ends_with("Capacity")
 }
 
 /// The remedy of a failed attempt, as far as the code and the status tell it.

@@ -340,7 +340,7 @@ mod tests {
         let begun = Instant::now();
         let aws = Aws::new(&config, crate::account::tests::scope()).await.unwrap();
         let calls = async {
-            aws.locate().await;
+            let _unknown = aws.account().await;
             aws.ec2().describe_vpcs().send().await.named("DescribeVpcs")
         };
         let timeout = begun + Duration::from_secs(60);

@@ -1,14 +1,13 @@
-//! The partitions of AWS: ARNs, domains, and names of endpoint services.
+//! The partitions of AWS: ARNs, and names of endpoint services. Their domains are in [`warren_wire::partition`], because
+//! gateways need them as well.
 //!
-//! Names and domains are those of botocore's `data/partitions.json` (`id`, `regionRegex`, `outputs.dnsSuffix`).
+//! Names are those of botocore's `data/partitions.json` (`id`, `regionRegex`).
 
 /// A partition: a set of regions with their own accounts, domains and ARNs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Partition {
     /// In ARNs, such as `aws-cn`.
     pub(crate) name: &'static str,
-    /// The domain of its services.
-    pub(crate) domain: &'static str,
     /// The beginning of the full names of its endpoint services.
     prefix: &'static str,
     /// The beginnings of its regions.
@@ -21,7 +20,6 @@ pub(crate) struct Partition {
 const PARTITIONS: [Partition; 8] = [
     Partition {
         name: "aws",
-        domain: "amazonaws.com",
         prefix: "com.amazonaws",
         regions: &["us-", "eu-", "ap-", "sa-", "ca-", "me-", "af-", "il-", "mx-"],
         known: &[
@@ -63,53 +61,41 @@ const PARTITIONS: [Partition; 8] = [
     },
     Partition {
         name: "aws-cn",
-        domain: "amazonaws.com.cn",
         prefix: "cn.com.amazonaws",
         regions: &["cn-"],
         known: &["cn-north-1", "cn-northwest-1"],
     },
     Partition {
         name: "aws-us-gov",
-        domain: "amazonaws.com",
         prefix: "com.amazonaws",
         regions: &["us-gov-"],
         known: &["us-gov-east-1", "us-gov-west-1"],
     },
     Partition {
         name: "aws-iso",
-        domain: "c2s.ic.gov",
         prefix: "com.amazonaws",
         regions: &["us-iso-"],
         known: &["us-iso-east-1", "us-iso-west-1"],
     },
     Partition {
         name: "aws-iso-b",
-        domain: "sc2s.sgov.gov",
         prefix: "com.amazonaws",
         regions: &["us-isob-"],
         known: &["us-isob-east-1", "us-isob-west-1"],
     },
     Partition {
         name: "aws-iso-e",
-        domain: "cloud.adc-e.uk",
         prefix: "com.amazonaws",
         regions: &["eu-isoe-"],
         known: &["eu-isoe-west-1"],
     },
     Partition {
         name: "aws-iso-f",
-        domain: "csp.hci.ic.gov",
         prefix: "gov.ic.hci.csp",
         regions: &["us-isof-"],
         known: &["us-isof-east-1", "us-isof-south-1"],
     },
-    Partition {
-        name: "aws-eusc",
-        domain: "amazonaws.eu",
-        prefix: "eu.amazonaws",
-        regions: &["eusc-"],
-        known: &["eusc-de-east-1"],
-    },
+    Partition { name: "aws-eusc", prefix: "eu.amazonaws", regions: &["eusc-"], known: &["eusc-de-east-1"] },
 ];
 
 impl Partition {
@@ -218,7 +204,7 @@ mod tests {
             ("mars-north-1", "aws", "amazonaws.com", "com.amazonaws"),
         ] {
             let partition = Partition::of(region);
-            assert_eq!((partition.name, partition.domain), (name, domain), "{region}");
+            assert_eq!((partition.name, warren_wire::partition::domain(region)), (name, domain), "{region}");
             assert_eq!(partition.service_prefix("ecr.api", false), prefix, "{region}");
         }
         let china = Partition::of("cn-north-1");

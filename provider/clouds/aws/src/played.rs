@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
     SharedHttpConnector,
@@ -38,15 +38,29 @@ pub(crate) async fn played<T>(
 ) -> (Result<T, Diagnostics>, Duration) {
     let config = AwsConfig { region: region.into(), max_attempts, ..config([]) };
     let begun = Instant::now();
-    let client = Played(Arc::new(move |form: &str| answer(begun.elapsed(), form)));
-    let credentials = Credentials::new("AKIAIOSFODNN7EXAMPLE", "secret", None, None, "test");
-    let aws = Aws::new(&config, scope()).await.unwrap();
-    let aws = aws.through(SharedHttpClient::new(client), SharedCredentialsProvider::new(credentials));
+    let aws = connected(&config, keys(), answer).await;
     let (session, ctx) = (session([]).await, tf_provider_rs::Context::default());
     let op = Op::new(&ctx, "AWS", "warren_aws_test \"one\"", timeout);
     let work_of = Work { session: &session, ctx: &ctx, cloud: Arc::new(aws), op };
     let result = work_of.op.perform(work(&work_of)).await;
     (result, begun.elapsed())
+}
+
+/// An account whose calls are answered by the time since now and the form of the request.
+pub(crate) async fn connected(
+    config: &AwsConfig,
+    credentials: impl ProvideCredentials + 'static,
+    answer: impl Fn(Duration, &str) -> Answer + Send + Sync + 'static,
+) -> Aws {
+    let begun = Instant::now();
+    let client = Played(Arc::new(move |form: &str| answer(begun.elapsed(), form)));
+    let aws = Aws::new(config, scope()).await.unwrap();
+    aws.through(SharedHttpClient::new(client), SharedCredentialsProvider::new(credentials))
+}
+
+/// Credentials that AWS accepts.
+pub(crate) fn keys() -> Credentials {
+    Credentials::new("AKIAIOSFODNN7EXAMPLE", "secret", None, None, "test")
 }
 
 /// The answer of EC2 to a call that it throttles ("Request throttling for the Amazon EC2 API").

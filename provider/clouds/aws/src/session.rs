@@ -100,8 +100,8 @@ impl Cloud for Aws {
         ])
     }
 
-    async fn locate(&self) {
-        Aws::locate(self).await;
+    async fn locate(&self) -> Result<(), Diagnostics> {
+        self.account().await.map(drop)
     }
 
     fn place(&self) -> Place {

@@ -28,7 +28,7 @@ use warren_managed::retry::{self, Budget};
 
 use crate::credentials::Found;
 use crate::error::{ApiError, Failure as _, Remedy, chain};
-use crate::reach::Reach;
+use crate::reach::Hosts;
 
 /// A client for each collection of the API.
 pub(crate) struct Clients {
@@ -61,10 +61,11 @@ pub(crate) struct Clients {
 /// Builds a client of one collection.
 macro_rules! client {
     ($client:ty, $settings:expr) => {{
-        let Settings { endpoint, credentials, universe, reach } = $settings;
-        // The clients of one API share its budget, which has the name of their crate.
-        let service = std::any::type_name::<$client>().split("::").next();
-        let policy = Policy { budget: Budget::of(service.unwrap_or_default()) };
+        let Settings { endpoint, credentials, universe, hosts } = $settings;
+        // The clients of one API share its budget and its host, which have the name of their crate.
+        let service = std::any::type_name::<$client>().split("::").next().unwrap_or_default();
+        let policy = Policy { budget: Budget::of(service) };
+        let reach = hosts.of(endpoint.as_deref().unwrap_or(service));
         let credentials = Admission { budget: Arc::clone(&policy.budget), credentials: credentials.clone() };
         let mut builder = <$client>::builder()
             .with_credentials(credentials)
@@ -86,7 +87,7 @@ struct Settings {
     endpoint: Option<String>,
     credentials: Credentials,
     universe: Option<String>,
-    reach: Reach,
+    hosts: Hosts,
 }
 
 impl Clients {
@@ -102,7 +103,7 @@ impl Clients {
                 None => credentials::anonymous::Builder::new().build(),
             },
             universe: found.and_then(|found| found.universe.clone()),
-            reach: Reach::default(),
+            hosts: Hosts::default(),
         };
         Ok(Clients {
             projects: client!(Projects, settings),

@@ -275,6 +275,10 @@ impl ApiError {
                 "This resource manages private zones only. Choose another name or ID, and manage the public zone with \
                  `gcloud dns managed-zones`."
             }
+            _ if self.is(&["IP_SPACE_EXHAUSTED", "IP_SPACE_EXHAUSTED_WITH_DETAILS"]) => {
+                "The subnetwork has no address left for another machine. Expand its range, delete unused machines, or \
+                 use another subnetwork."
+            }
             _ if self.is(&["containerNotEmpty"]) => {
                 "The zone has records that this configuration does not manage. Delete them, such as with `gcloud dns \
                  record-sets`, then apply again."

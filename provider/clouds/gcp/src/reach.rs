@@ -1,8 +1,9 @@
 //! An early end for calls to an API that never answers: a dead endpoint, a name that does not resolve, a token endpoint
-//! out of reach. Once anything has answered, the retry policy decides alone, however long.
+//! out of reach. Once its host has answered, the retry policy decides alone, however long.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use google_cloud_gax::error::Error;
@@ -20,7 +21,20 @@ const FIRST_ANSWER: Duration = Duration::from_millis(8_500);
 /// Time in which failed connections are retried.
 const CONNECTING: Duration = Duration::from_secs(3);
 
-/// Whether the APIs have answered.
+/// The hosts of the APIs. One that is out of reach, such as an API that a service perimeter or a private DNS zone leaves
+/// out, is told although others answer.
+#[derive(Debug, Default)]
+pub(crate) struct Hosts(Mutex<BTreeMap<String, Reach>>);
+
+impl Hosts {
+    /// The host with this name.
+    pub(crate) fn of(&self, name: &str) -> Reach {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(name.to_owned()).or_default().clone()
+    }
+}
+
+/// Whether a host has answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach(Arc<AtomicBool>);
 
@@ -142,6 +156,16 @@ mod tests {
             assert!(told.contains("`gcp.endpoint_url`"), "{told}");
             assert!(!["Some(", " { ", "Err("].iter().any(|debug| told.contains(debug)), "{told}");
         }
+    }
+
+    #[test]
+    fn an_answer_of_one_host_says_nothing_about_another() {
+        let hosts = Hosts::default();
+        hosts.of("compute").reached();
+        assert!(hosts.of("compute").is_reached());
+        let dns = hosts.of("dns").policy(AlwaysRetry);
+        let state = RetryState::new(true).set_start(Instant::now() - Duration::from_secs(60));
+        assert!(dns.on_error(&state, Error::io("lost")).is_permanent());
     }
 
     #[test]

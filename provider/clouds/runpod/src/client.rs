@@ -12,6 +12,7 @@ use tf_provider_rs::{Diagnostic, Diagnostics, Path};
 use warren_managed::retry::{self, Budget};
 
 use crate::error::{ApiError, Failure as _, Remedy};
+use crate::reach::Reach;
 
 /// A client of one account.
 pub(crate) struct Client {
@@ -21,6 +22,8 @@ pub(crate) struct Client {
     key: String,
     /// The limit applies to the account.
     budget: Budget,
+    /// Whether the endpoint has answered.
+    reach: Reach,
 }
 
 /// One call.
@@ -52,7 +55,7 @@ impl Client {
         let http = reqwest::Client::builder()
             .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
             .user_agent(concat!("terraform-provider-warren/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(Duration::from_secs(20))
+            .connect_timeout(Duration::from_secs(5))
             .timeout(Duration::from_secs(60))
             .redirect(reqwest::redirect::Policy::none())
             .build()
@@ -62,6 +65,7 @@ impl Client {
             endpoint: endpoint.trim_end_matches('/').to_owned(),
             key: key.to_owned(),
             budget: Budget::default(),
+            reach: Reach::default(),
         })
     }
 
@@ -96,7 +100,7 @@ impl Client {
     /// The last response of RunPod is an error, or there is no response.
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Value, ApiError> {
         let harmless = *call.method != Method::POST;
-        self.patient(harmless, || self.once(call)).await
+        self.patient(harmless, || self.first(call)).await
     }
 
     /// Performs a call as the policy of retries ([`warren_managed::retry`]) says. `harmless` is whether it may be executed
@@ -130,6 +134,27 @@ impl Client {
         }
     }
 
+    /// Calls, with an early end while the endpoint has never answered. A create is no such call: what comes late was done.
+    async fn first(&self, call: Call<'_>) -> Result<Value, ApiError> {
+        let unreachable = |reason: &str| ApiError::unreachable(call.operation, reason.to_owned());
+        let known = self.reach.deadlines(tokio::time::Instant::now());
+        let deadlines = match known.map_err(|reason| unreachable(&reason))? {
+            Some(deadlines) if *call.method == Method::GET => deadlines,
+            _ => return self.once(call).await,
+        };
+        let bury = |reason: &str| {
+            self.reach.bury(reason);
+            unreachable(reason)
+        };
+        match tokio::time::timeout_at(deadlines.answer, self.once(call)).await {
+            Ok(Err(error)) if error.status == 0 && tokio::time::Instant::now() >= deadlines.connect => {
+                Err(bury(&error.message))
+            }
+            Ok(done) => done,
+            Err(_) => Err(bury(&format!("{} does not answer", self.endpoint))),
+        }
+    }
+
     async fn once(&self, call: Call<'_>) -> Result<Value, ApiError> {
         let begun = Instant::now();
         let called = self.send(call).await;
@@ -155,6 +180,7 @@ impl Client {
             ApiError::unanswered(operation, self.redact(&chain(&error.without_url()), secrets))
         };
         let answer = request.send().await.map_err(silent)?;
+        self.reach.answered();
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
         let text = answer.text().await.map_err(silent)?;
         let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
@@ -217,7 +243,56 @@ fn unusable(attribute: &str, why: &str) -> Diagnostics {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use tf_provider_rs::CancellationToken;
+
     use super::*;
+
+    /// What a user sees of a call to the endpoint, and the time it takes.
+    async fn called(endpoint: &str, timeout: u64) -> (ApiError, String, Duration) {
+        let client = Client::new(endpoint, "rpa_KEY").unwrap();
+        let begun = Instant::now();
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(timeout);
+        let call = client.get("listPods", "/v2/pods");
+        let error = retry::until(deadline, CancellationToken::new(), call).await.unwrap_err();
+        let told = Diagnostic::from(error.clone());
+        (error, format!("{}\n{}", told.summary, told.detail), begun.elapsed())
+    }
+
+    #[tokio::test]
+    async fn a_dead_endpoint_is_told_within_ten_seconds() {
+        // A dead port, a listener that never accepts, and a name that does not resolve.
+        let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let hole = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (dead, silent) = (format!("http://{dead}"), format!("http://{}", hole.local_addr().unwrap()));
+        let all = tokio::join!(called(&dead, 60), called(&silent, 60), called("http://rest.invalid", 60));
+        for (error, told, time) in [&all.0, &all.1, &all.2] {
+            assert_eq!(error.remedy(), Remedy::Final, "{told}");
+            assert!(*time < Duration::from_secs(10), "{time:?}: {told}");
+            assert!(told.starts_with("listPods failed: RunPod cannot be reached\n"), "{told}");
+            assert!(told.contains("`runpod.endpoint_url`"), "{told}");
+        }
+    }
+
+    /// The hourly and daily windows of https://docs.runpod.io/api-reference-v2/rate-limits.
+    #[tokio::test]
+    async fn a_long_delay_is_waited_for_until_the_deadline() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", server.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for mut stream in server.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]);
+                let head = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1800\r\nConnection: close\r\nContent-Length: 2";
+                let _ = stream.write_all(format!("{head}\r\n\r\n{{}}").as_bytes());
+            }
+        });
+        let (error, told, time) = called(&endpoint, 2).await;
+        assert_eq!((error.status, error.remedy()), (429, Remedy::Throttled));
+        assert!(time >= Duration::from_millis(1900), "{time:?}");
+        assert!(told.contains("hourly or daily"), "{told}");
+    }
 
     #[test]
     fn secrets_are_taken_out_of_messages() {

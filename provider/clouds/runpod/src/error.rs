@@ -21,8 +21,11 @@ pub struct ApiError {
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// A throttled call that is to wait longer fails instead.
+/// A longer delay is that of an hourly or daily quota.
 const LONGEST_WAIT: Duration = Duration::from_secs(90);
+
+/// The title of a call to an endpoint that never answered. Nothing was done.
+const UNREACHABLE: &str = "RunPod cannot be reached";
 
 /// The title of an answer that lacks a member.
 const INCOMPLETE: &str = "Incomplete response";
@@ -76,6 +79,11 @@ impl ApiError {
     /// A call without a response.
     pub(crate) fn unanswered(operation: &'static str, message: String) -> ApiError {
         ApiError::answered(operation, 0, "No response", message)
+    }
+
+    /// A call to an endpoint that never answered.
+    pub(crate) fn unreachable(operation: &'static str, reason: String) -> ApiError {
+        ApiError::answered(operation, 0, UNREACHABLE, reason)
     }
 
     /// An object that does not exist.
@@ -184,10 +192,9 @@ impl Failure for ApiError {
     fn remedy(&self) -> Remedy {
         let deletes = self.operation.starts_with("delete");
         match self.status {
-            // The hourly or daily quota is exhausted.
-            429 if self.retry_after.is_some_and(|wait| wait > LONGEST_WAIT) => Remedy::Final,
             429 => Remedy::Throttled,
             500.. if self.is_no_capacity() || self.is_disk_limit() => Remedy::Final,
+            0 if self.title == UNREACHABLE => Remedy::Final,
             0 | 500.. => Remedy::Lost,
             404 => Remedy::NotFound,
             400 | 409 if deletes && self.says(&["in use", "attached"]) => Remedy::InUse,
@@ -299,6 +306,6 @@ mod tests {
             let retry_after = Some(Duration::from_secs(seconds));
             ApiError { retry_after, ..error("getPod", 429, "rate limit exceeded") }.remedy()
         };
-        assert_eq!((limited(30), limited(1800)), (Remedy::Throttled, Remedy::Final));
+        assert_eq!((limited(30), limited(1800)), (Remedy::Throttled, Remedy::Throttled));
     }
 }

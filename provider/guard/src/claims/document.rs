@@ -119,6 +119,13 @@ impl Document {
         }) && self.claims.iter().filter(planned).all(|claim| nets.iter().any(|net| claim.net == net.trunc()))
     }
 
+    /// Whether the ranges are claimed, by a plan or for good.
+    pub(crate) fn has(&self, owner: &str, Wanted { key, nets, .. }: &Wanted) -> bool {
+        let claimed =
+            |net: &IpNet| self.claims.iter().any(|claim| claim.is_of(owner, key) && claim.net == net.trunc());
+        !nets.is_empty() && nets.iter().all(claimed)
+    }
+
     /// Removes the claims of an owner's key.
     pub(crate) fn release(&mut self, owner: &str, key: &Key) {
         let located = self.claims.iter().any(|claim| claim.is_of(owner, key));

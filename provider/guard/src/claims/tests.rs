@@ -10,7 +10,7 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
-use tf_provider_rs::async_trait;
+use tf_provider_rs::{Diagnostics, Severity, async_trait};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -319,19 +319,41 @@ async fn a_plan_that_cannot_write_the_claims_warns_once() {
     assert!(guard.plan(located("b", "us-east-1", "10.1.0.0/16")).await.is_empty());
 }
 
+/// Two states of one owner, in two regions.
 #[tokio::test]
-async fn a_claim_of_the_same_owner_elsewhere_is_a_warning_unless_the_run_plans_it() {
+async fn a_claim_of_the_same_owner_elsewhere_is_an_error_unless_the_run_plans_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("claims.json");
     let guard = || Guard::new(GuardConfig { claims: Some(ClaimsUrl::File(file.clone())), ..config("ours") });
+    let told =
+        |told: &Diagnostics| format!("{:?} {}\n{}", told.0[0].severity, told.0[0].summary, told.0[0].detail);
     let hub = wanted("hub", "us-east-1", "10.0.0.0/16");
     guard().claim(&hub.key, ClaimRole::Occupy, &hub.nets).await.unwrap();
+    let new = || located("hub", "eu-west-1", "10.0.0.0/16");
 
-    let told = guard().plan(located("hub", "eu-west-1", "10.0.0.0/16")).await;
-    insta::assert_snapshot!(format!("{:?} {}\n{}", told.0[0].severity, told.0[0].summary, told.0[0].detail));
+    insta::assert_snapshot!(told(&guard().plan(new()).await));
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("eu-west-1"), "a refused plan claims nothing: {text}");
+
+    // A move: the run destroys the other network, or gives it another range, whichever of the two it plans first.
     let moves = guard();
     moves.forget(&hub.key, Some("vpc-1"));
-    assert!(moves.plan(located("hub", "eu-west-1", "10.0.0.0/16")).await.is_empty());
+    assert!(moves.plan(new()).await.is_empty());
+    std::fs::remove_file(&file).unwrap();
+    guard().claim(&hub.key, ClaimRole::Occupy, &hub.nets).await.unwrap();
+    let swaps = guard();
+    let (first, second) = tokio::join!(swaps.plan(new()), async {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        swaps.plan(located("hub", "us-east-1", "10.1.0.0/16")).await
+    });
+    assert_eq!((first, second), (Diagnostics::default(), Diagnostics::default()));
+
+    // The apply of a plan that passed: nothing tells its process what else the plan does.
+    assert_eq!(guard().plan(new()).await.0[0].severity, Severity::Warning);
+    // Both exist already.
+    let both = wanted("hub", "eu-west-1", "10.0.0.0/16");
+    guard().claim(&both.key, ClaimRole::Occupy, &both.nets).await.unwrap();
+    insta::assert_snapshot!(told(&guard().plan(new()).await));
 }
 
 /// A document of version 1, in which the claim of `hub` is that of one of its regions.

@@ -24,8 +24,33 @@ use crate::registry::Page;
 /// The folder of the generated files, relative to the workspace.
 pub const FOLDER: &str = "docs/iam";
 
-/// The policy of AWS.
+/// The policy of AWS for networks, gateways, and registries.
 pub const AWS_POLICY: &str = "aws-policy.json";
+
+/// The policy of AWS for roles and parameters.
+pub const AWS_IDENTITY_POLICY: &str = "aws-identity-policy.json";
+
+/// The services of the second policy.
+const IDENTITY: [&str; 2] = ["iam:", "ssm:"];
+
+/// Creates that always send the tags of the provider. `PutParameter` does not when it adds a version.
+const TAGGING: [&str; 2] = ["iam:CreateInstanceProfile", "iam:CreateRole"];
+
+/// Changes of what has had the tags of the provider for long. IAM may not know the tags of a new object everywhere, so what a
+/// create does next is not among them.
+const TAGGED: [&str; 8] = [
+    "iam:DeleteInstanceProfile",
+    "iam:DeleteRole",
+    "iam:DeleteRolePolicy",
+    "iam:RemoveRoleFromInstanceProfile",
+    "iam:UntagInstanceProfile",
+    "iam:UntagRole",
+    "ssm:DeleteParameter",
+    "ssm:RemoveTagsFromResource",
+];
+
+/// The tag of every object of the provider.
+const FABRIC: &str = "warren:fabric";
 
 /// The role in a project of Google Cloud.
 pub const GOOGLE_ROLE: &str = "google-role.yaml";
@@ -85,7 +110,8 @@ impl Permissions {
             .map(String::as_str)
             .partition(|permission| permission.starts_with(OF_ORGANIZATION));
         Ok(BTreeMap::from([
-            (AWS_POLICY, self.policy()?),
+            (AWS_POLICY, self.policy(false)?),
+            (AWS_IDENTITY_POLICY, self.policy(true)?),
             (
                 GOOGLE_ROLE,
                 role("Warren", "networks, DNS, gateways, keys and registries of a fabric", &project)?,
@@ -101,18 +127,33 @@ impl Permissions {
         ]))
     }
 
-    fn policy(&self) -> Result<String> {
+    /// The policy for roles and parameters, or the one for everything else.
+    fn policy(&self, identity: bool) -> Result<String> {
         let conditional = ["iam:PassRole", "iam:CreateServiceLinkedRole"];
-        let plain = self.aws.keys().filter(|action| !conditional.contains(&action.as_str()));
-        let (read, change): (Vec<&String>, Vec<&String>) = plain.partition(|action| is_read(action));
+        let ours = |action: &str| IDENTITY.iter().any(|service| action.starts_with(service)) == identity;
+        let plain = self.aws.keys().map(String::as_str).filter(|action| ours(action));
+        let plain = plain.filter(|action| !conditional.contains(action));
+        let (read, change): (Vec<&str>, Vec<&str>) = plain.partition(|action| is_read(action));
+        let (by_tag, change): (Vec<&str>, Vec<&str>) =
+            change.into_iter().partition(|action| TAGGING.contains(action) || TAGGED.contains(action));
         let allow = |sid: &str, actions: Value| json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": "*"});
         let mut statements = vec![allow("Read", json!(read)), allow("Change", json!(change))];
+        for (sid, context, actions) in
+            [("Create", "RequestTag", &TAGGING[..]), ("ChangeTagged", "ResourceTag", &TAGGED[..])]
+        {
+            let actions: Vec<&&str> = by_tag.iter().filter(|action| actions.contains(action)).collect();
+            if !actions.is_empty() {
+                let mut statement = allow(sid, json!(actions));
+                statement["Condition"] = json!({"Null": {format!("aws:{context}/{FABRIC}"): "false"}});
+                statements.push(statement);
+            }
+        }
         let conditions = [
             ("PassRole", "iam:PassedToService", &PASSED_TO[..]),
             ("CreateServiceLinkedRole", "iam:AWSServiceName", &LINKED[..]),
         ];
         for (action, (sid, key, services)) in conditional.into_iter().zip(conditions) {
-            if self.aws.contains_key(action) {
+            if identity && self.aws.contains_key(action) {
                 let mut statement = allow(sid, json!(action));
                 statement["Condition"] = json!({"StringEquals": {key: services}});
                 statements.push(statement);
@@ -155,13 +196,15 @@ impl Allowed {
             std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))
         };
         let mut allowed = BTreeSet::from(CLAIMS.map(str::to_owned));
-        let policy: Value = serde_json::from_str(&text(AWS_POLICY)?)?;
-        for statement in policy["Statement"].as_array().context("a policy has statements")? {
-            let actions = match &statement["Action"] {
-                Value::Array(actions) => actions.clone(),
-                one => vec![one.clone()],
-            };
-            allowed.extend(actions.iter().filter_map(Value::as_str).map(str::to_owned));
+        for name in [AWS_POLICY, AWS_IDENTITY_POLICY] {
+            let policy: Value = serde_json::from_str(&text(name)?)?;
+            for statement in policy["Statement"].as_array().context("a policy has statements")? {
+                let actions = match &statement["Action"] {
+                    Value::Array(actions) => actions.clone(),
+                    one => vec![one.clone()],
+                };
+                allowed.extend(actions.iter().filter_map(Value::as_str).map(str::to_owned));
+            }
         }
         for name in [GOOGLE_ROLE, GOOGLE_ORGANIZATION_ROLE] {
             let text = text(name)?;
@@ -239,6 +282,31 @@ mod tests {
         }
         let problems = problems(&permissions)?;
         ensure!(problems.is_empty(), "{}", problems.join("\n"));
+        Ok(())
+    }
+
+    #[test]
+    fn roles_of_others_cannot_be_deleted() -> Result<()> {
+        let files = Permissions::of(&pages()?).files()?;
+        let policy = |name: &str| -> Result<Vec<Value>> {
+            let policy: Value = serde_json::from_str(&files[name])?;
+            Ok(policy["Statement"].as_array().context("statements")?.clone())
+        };
+        let identity = policy(AWS_IDENTITY_POLICY)?;
+        let of = |action: &str| {
+            let mut all =
+                identity.iter().filter(|statement| statement["Action"].to_string().contains(action));
+            let condition = all.next().map(|statement| statement["Condition"].to_string());
+            condition.filter(|_| all.next().is_none()).unwrap_or_default()
+        };
+        for action in TAGGED {
+            ensure!(of(&format!("\"{action}\"")).contains("aws:ResourceTag/warren:fabric"), "{action}");
+        }
+        for action in TAGGING {
+            ensure!(of(&format!("\"{action}\"")).contains("aws:RequestTag/warren:fabric"), "{action}");
+        }
+        ensure!(of("iam:PassRole").contains("iam:PassedToService"));
+        ensure!(!serde_json::to_string(&policy(AWS_POLICY)?)?.contains("iam:"));
         Ok(())
     }
 

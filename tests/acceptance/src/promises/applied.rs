@@ -132,7 +132,7 @@ impl Applied {
 
     pub(super) fn destroy(self) -> Result<()> {
         self.terraform().destroy(&[])?.success()?;
-        Ok(())
+        self.permitted()
     }
 }
 

@@ -71,6 +71,9 @@ pub(super) struct Reference {
     query_name: Option<String>,
     /// The element around an answer of the query protocol.
     result_wrapper: Option<String>,
+    /// Whether the member makes a repeated request take effect once.
+    #[serde(default)]
+    idempotency_token: bool,
     #[serde(default)]
     pub(super) xml_attribute: bool,
     #[serde(default)]
@@ -139,6 +142,16 @@ pub(super) struct Output<'a> {
 }
 
 impl Model {
+    /// The operations whose requests may have a client token. Older models do not mark it as one.
+    pub(super) fn accept_tokens(&self) -> impl Iterator<Item = &str> {
+        let marked = |operation: &Operation| {
+            let input = operation.input.as_ref().and_then(|input| self.shapes.get(&input.shape));
+            let mut members = input.into_iter().flat_map(|shape| &shape.members);
+            members.any(|(name, member)| name == "ClientToken" || member.idempotency_token)
+        };
+        self.operations.iter().filter(move |(_, operation)| marked(operation)).map(|(name, _)| name.as_str())
+    }
+
     pub(super) fn parse(text: &[u8]) -> Result<Self> {
         let file: File = serde_json::from_slice(text)?;
         let protocol = match file.metadata.protocol.as_str() {

@@ -33,6 +33,7 @@ pub(crate) fn answer(world: &mut World, request: &Request, method: &str) -> Resu
             }
             let mut body = sent.get("serviceAccount").and_then(Value::as_object).cloned().unwrap_or_default();
             Accounts.insert(world, &key, &mut body)?;
+            world.late.insert(key.clone(), world.config.account_delay);
             world.put(key, body.clone());
             Ok(Value::Object(body))
         }
@@ -49,9 +50,14 @@ pub(crate) fn answer(world: &mut World, request: &Request, method: &str) -> Resu
             }
             Ok(answer)
         }
-        ("get", [_, email]) => Ok(Value::Object(world.shown(&key(email))?.body.clone())),
+        ("get", [_, email]) => {
+            let key = key(email);
+            known_everywhere(world, &key, "get")?;
+            Ok(Value::Object(world.shown(&key)?.body.clone()))
+        }
         ("patch", [_, email]) => {
             let key = key(email);
+            known_everywhere(world, &key, "update")?;
             let (old, sent) = (world.idle(&key)?.clone(), request.body());
             let account = sent.get("serviceAccount").and_then(Value::as_object).cloned().unwrap_or_default();
             let mask = sent.get("updateMask").and_then(Value::as_str).unwrap_or_default();
@@ -72,6 +78,21 @@ pub(crate) fn answer(world: &mut World, request: &Request, method: &str) -> Resu
         }
         _ => Err(unserved(&request.action())),
     }
+}
+
+/// Refuses a call about a new account, for which IAM answers 404 and 403 for a while (hashicorp/google issues 15042 and 19624).
+fn known_everywhere(world: &mut World, key: &Key, verb: &str) -> Result<(), Refusal> {
+    let Some(left) = world.late.get_mut(key).filter(|left| **left > 0) else { return Ok(()) };
+    let first = *left == world.config.account_delay;
+    *left -= 1;
+    if first {
+        return Err(Refusal::not_found(&key.path()));
+    }
+    let message = format!(
+        "Permission iam.serviceAccounts.{verb} is required to perform this operation on service account {}.",
+        key.path()
+    );
+    Err(Refusal::new(http::StatusCode::FORBIDDEN, "forbidden", message))
 }
 
 /// Refuses an account that is named and is not there; those of projects that the double does not have are taken as

@@ -19,6 +19,9 @@ pub struct GoogleConfig {
     /// Whether conflicts with other objects (overlaps, use by others, quotas) fail the operation instead of the call.
     /// Google does both.
     pub refuse_in_operation: bool,
+    /// How many reads and changes of a new service account are refused: the first because it is not found, the others
+    /// because it is not permitted.
+    pub account_delay: u32,
     /// The largest page of a list, also where the caller asked for none or a larger one.
     pub page_size: Option<usize>,
     /// The Shared VPC hosts, by service project.
@@ -51,6 +54,7 @@ impl Default for GoogleConfig {
             polls: 0,
             show_unfinished: true,
             refuse_in_operation: false,
+            account_delay: 0,
             page_size: None,
             shared_vpc_hosts: BTreeMap::new(),
             learned_routes: BTreeMap::new(),
@@ -63,6 +67,6 @@ impl Default for GoogleConfig {
 impl GoogleConfig {
     /// A cloud that is slow and late in every way at once, within what a good client must survive.
     pub fn realistic() -> Self {
-        Self { polls: 2, refuse_in_operation: true, page_size: Some(5), ..Self::default() }
+        Self { polls: 2, refuse_in_operation: true, account_delay: 2, page_size: Some(5), ..Self::default() }
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) operations: BTreeMap<String, Operation>,
     /// Operations by project and request id, with the request that they answered.
     requests: BTreeMap<(String, String), (String, String)>,
+    /// Service accounts that IAM does not know everywhere yet, with the calls that it still refuses.
+    pub(crate) late: BTreeMap<Key, u32>,
     serial: u64,
 }
 

@@ -25,7 +25,8 @@ impl Instances {
     pub(super) fn refuse(&mut self, request: &Request, config: &ProxyConfig) -> Option<Rejection> {
         match request.action.as_str() {
             "RunInstances" => self.refuse_profile(request.params.get("IamInstanceProfile.Arn"), config),
-            "CreateFlowLogs" => self.refuse_role(request.params.get("DeliverLogsPermissionArn"), config),
+            "CreateFlowLogs" => refuse_interval(request, config)
+                .or_else(|| self.refuse_role(request.params.get("DeliverLogsPermissionArn"), config)),
             "AssociateAddress" => {
                 let id = request.params.get("InstanceId");
                 let (state, _) = self.transitions.get(id)?;
@@ -138,4 +139,14 @@ fn set_state(item: &mut Element, element: &str, state: &str) {
         holder.set_text("code", code);
         holder.set_text("name", state);
     }
+}
+
+/// A transit gateway is logged every 60 seconds ("Create a flow log" in the guide of transit gateways). The message is our own.
+fn refuse_interval(request: &Request, config: &ProxyConfig) -> Option<Rejection> {
+    let transit = request.params.get("ResourceType").starts_with("TransitGateway");
+    if !config.rules || !transit || request.params.get("MaxAggregationInterval") == "60" {
+        return None;
+    }
+    let message = "The maximum aggregation interval of a transit gateway must be 60 seconds";
+    Some(Rejection::new("InvalidParameter", message))
 }

@@ -12,6 +12,8 @@ fn every_known_code_has_a_hint() {
         "ExpiredToken",
         "OptInRequired",
         "VpcLimitExceeded",
+        "InstanceLimitExceeded",
+        "InsufficientInstanceCapacity",
         "InvalidSubnet.Conflict",
         "InvalidSubnet.Range",
         "InvalidVpc.Range",
@@ -117,6 +119,11 @@ fn codes_are_told_apart() {
     let gateway = ApiError { operation: "DeleteTransitGateway", ..error("IncorrectState", "") };
     assert_eq!(gateway.remedy(), Remedy::Busy);
     assert_eq!(ApiError { status: 503, ..error("InternalError", "") }.remedy(), Remedy::Lost);
+    for code in ["InsufficientInstanceCapacity", "InsufficientAddressCapacity", "InsufficientVolumeCapacity"]
+    {
+        assert_eq!(ApiError { status: 500, ..error(code, "") }.remedy(), Remedy::Final, "{code}");
+        assert_eq!(of_attempt(code, 500), Remedy::Final, "{code}");
+    }
     assert_eq!(ApiError { status: 503, ..error("RequestLimitExceeded", "") }.remedy(), Remedy::Throttled);
 }
 

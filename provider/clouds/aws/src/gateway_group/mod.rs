@@ -26,7 +26,7 @@ use crate::tags::Tags;
 pub(crate) use model::GatewayGroup;
 use model::RUNNING;
 use warren_gateways::boot::Volume;
-use warren_managed::{Failure, Object, Poll};
+use warren_managed::{Failure, Object, Poll, adopt};
 
 #[async_trait]
 impl Object for GatewayGroup {
@@ -139,7 +139,7 @@ impl GatewayGroup {
         op.settle(
             "created",
             || async { Ok(api::volume(aws, name).await?.is_some()) },
-            || async { api::create_volume(aws, zone, tags).await },
+            || adopt::part(work, self, "volume", api::create_volume(aws, zone, tags)),
         )
         .await?;
         let found = op
@@ -165,7 +165,8 @@ impl GatewayGroup {
             || async {
                 Ok(template::find(aws, name).await?.is_some_and(|have| have.digest.as_ref() == Some(&digest)))
             },
-            || async { template::write(aws, self, tags).await },
+            // Another version has another token, also if the answer of the last one was lost.
+            || adopt::part(work, self, &digest, template::write(aws, self, tags)),
         )
         .await?;
         let found = op.call(|| async {

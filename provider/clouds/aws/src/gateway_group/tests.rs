@@ -1,9 +1,13 @@
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tf_provider_rs::{Context, Resource};
 
 use super::*;
 use crate::common::tests::{known, with_id};
+use crate::played::{done, played, refused};
 use crate::session::tests::account;
 use warren_guard::Guard;
 use warren_managed::{Managed, sets};
@@ -113,4 +117,56 @@ async fn what_is_missing_or_out_of_date_shows_as_drift() {
     assert_eq!(state(false, volume(), None, Some(scaling(2, Some(2)))), incomplete);
     assert_eq!(state(false, None, Some(template(2)), Some(scaling(2, Some(2)))), incomplete);
     assert_eq!(state(true, volume(), Some(template(2)), Some(scaling(2, Some(2)))), incomplete);
+}
+
+/// The client tokens of calls of an action.
+fn tokens(calls: &[String], action: &str) -> BTreeSet<String> {
+    let of_action = calls.iter().filter(|form| form.contains(&format!("Action={action}&")));
+    let token =
+        |form: &String| form.split('&').find_map(|part| part.strip_prefix("ClientToken=").map(str::to_owned));
+    of_action.map(|form| token(form).unwrap_or_default()).collect()
+}
+
+/// A server error says nothing of what was done, and the list of volumes may not show it yet (EC2 API reference, "Ensuring
+/// idempotency").
+#[tokio::test(start_paused = true)]
+async fn a_part_whose_answer_was_lost_is_made_once() {
+    let calls: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&calls);
+    let answer = move |elapsed: Duration, form: &str| {
+        seen.lock().unwrap().push(form.to_owned());
+        let volume = "<volumeId>vol-1</volumeId><status>available</status>";
+        let tags =
+            "<tagSet><item><key>warren:part-of</key><value>warren_aws_gateway_group</value></item></tagSet>";
+        let late = elapsed > Duration::from_secs(60);
+        match form {
+            _ if form.contains("Action=CreateTags") => done("CreateTags", "<return>true</return>"),
+            _ if form.contains("Action=DescribeVolumes") && late => {
+                done("DescribeVolumes", &format!("<volumeSet><item>{volume}{tags}</item></volumeSet>"))
+            }
+            _ if form.contains("Action=DescribeVolumes") => done("DescribeVolumes", "<volumeSet/>"),
+            _ if late => done("CreateVolume", volume),
+            _ => refused(500, "InternalError", "An internal error has occurred"),
+        }
+    };
+    // With a limit of attempts, the operation makes further calls, whose tokens the SDK does not remember.
+    let place = ("mx-central-1", Attr::Known(3));
+    let (made, _) = played(place, Duration::from_secs(600), answer, async |work| {
+        let volume = planned_group().volume(work, "us-east-1a", &Tags::new()).await?;
+        // The lost call is answered. Another one has another token: EC2 would answer with the first volume, although that
+        // was deleted.
+        let tags = Tags::new();
+        for _ in 0..2 {
+            let create = api::create_volume(&work.cloud, "us-east-1a", &tags);
+            adopt::part(work, &planned_group(), "volume", create).await?;
+        }
+        Ok(volume)
+    })
+    .await;
+    assert_eq!(made.unwrap().as_str(), "vol-1");
+    let calls = calls.lock().unwrap();
+    let tokens = tokens(&calls, "CreateVolume");
+    assert!(calls.iter().filter(|form| form.contains("Action=CreateVolume&")).count() > 4, "{calls:?}");
+    assert_eq!(tokens.len(), 2, "{tokens:?}");
+    assert!(tokens.iter().all(|token| token.starts_with("warren-")), "{tokens:?}");
 }

@@ -7,6 +7,7 @@ mod transit_gateways;
 
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use tf_provider_rs::{Choice, async_trait};
 use warren_guard::{Listing, LiveSource, Unread};
 
@@ -61,6 +62,26 @@ impl LiveAws {
     }
 }
 
+/// The parsed range of an object. One that is not understood is not known to be free.
+fn parsed(aws: &Aws, sort: &Sort, found: &mut Listing, id: &str, net: &str) -> Option<IpNet> {
+    let parsed = net.parse::<IpNet>().ok();
+    if parsed.is_none() {
+        found.unread.push(Unread {
+            what: sort.what,
+            scope: scope(aws),
+            permissions: &[],
+            reason: format!("{id} has {net:?}, which is not a range of addresses."),
+            setting: sort.setting,
+        });
+    }
+    // An emulator may keep host bits.
+    parsed.map(|net| net.trunc())
+}
+
+fn scope(aws: &Aws) -> String {
+    format!("AWS {}", aws.region)
+}
+
 /// One sort of ranges.
 struct Sort {
     what: &'static str,
@@ -71,7 +92,7 @@ struct Sort {
 #[async_trait]
 impl LiveSource for LiveAws {
     fn name(&self) -> String {
-        format!("AWS {}", self.aws.region)
+        scope(&self.aws)
     }
 
     async fn list(&self) -> Listing {
@@ -117,7 +138,8 @@ mod tests {
             page if page.contains("NextToken=more") => refused(403, "UnauthorizedOperation", "no"),
             vpcs if vpcs.contains("Action=DescribeVpcs") => done(
                 "DescribeVpcs",
-                "<vpcSet><item><vpcId>vpc-1</vpcId><ownerId>1</ownerId><cidrBlock>10.0.0.0/16</cidrBlock></item></vpcSet>\
+                "<vpcSet><item><vpcId>vpc-1</vpcId><ownerId>1</ownerId><cidrBlock>10.0.0.0/16</cidrBlock></item>\
+                 <item><vpcId>vpc-2</vpcId><ownerId>1</ownerId><cidrBlock>10.1.0.0/99</cidrBlock></item></vpcSet>\
                  <nextToken>more</nextToken>",
             ),
             _ => refused(403, "UnauthorizedOperation", "no"),
@@ -131,6 +153,7 @@ mod tests {
         let nets: Vec<String> = listed.ranges.iter().map(|range| range.net.to_string()).collect();
         assert_eq!(nets, ["10.0.0.0/16"]);
         let unread: Vec<&str> = listed.unread.iter().map(|unread| unread.what).collect();
-        assert_eq!(unread, ["VPCs", "subnets", "prefix lists", "transit gateway routes"]);
+        assert_eq!(unread, ["VPCs", "VPCs", "subnets", "prefix lists", "transit gateway routes"]);
+        assert_eq!(listed.unread[0].reason, "vpc-2 has \"10.1.0.0/99\", which is not a range of addresses.");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ipnet::IpNet;
 use warren_guard::{Listing, LiveRange, Location, Usage};
 
-use super::Sort;
+use super::{Sort, parsed};
 use crate::account::Aws;
 use crate::error::{ApiError, Named, OrMissing};
 use crate::tags::{self, Tags};
@@ -40,7 +40,7 @@ pub(super) async fn vpcs(aws: &Aws, found: &mut Listing) -> Result<(), ApiError>
         let id = vpc.vpc_id.or_missing(DESCRIBE_VPCS, "VpcId")?;
         let location = location(aws, &vpc.owner_id.or_missing(DESCRIBE_VPCS, "OwnerId")?);
         found.networks.insert(id.clone());
-        found.ranges.extend(ranges(&nets, "warren_aws_vpc", &id, &tags, &location, None));
+        add(aws, &VPCS, found, &nets, &of("warren_aws_vpc", &id, &tags, location, None));
     }
     Ok(())
 }
@@ -55,15 +55,8 @@ pub(super) async fn subnets(aws: &Aws, found: &mut Listing) -> Result<(), ApiErr
         let tags = tags::from_sdk(&subnet.tags.unwrap_or_default());
         let id = subnet.subnet_id.or_missing(DESCRIBE_SUBNETS, "SubnetId")?;
         let location = location(aws, &subnet.owner_id.or_missing(DESCRIBE_SUBNETS, "OwnerId")?);
-        let nets = nets.collect();
-        found.ranges.extend(ranges(
-            &nets,
-            "warren_aws_subnet",
-            &id,
-            &tags,
-            &location,
-            subnet.vpc_id.as_deref(),
-        ));
+        let object = of("warren_aws_subnet", &id, &tags, location, subnet.vpc_id.as_deref());
+        add(aws, &SUBNETS, found, &nets.collect(), &object);
     }
     Ok(())
 }
@@ -78,45 +71,46 @@ fn living(state: Option<&aws_sdk_ec2::types::VpcCidrBlockState>) -> bool {
     !matches!(code, Some(Code::Disassociated | Code::Failed | Code::Failing))
 }
 
-fn ranges(
-    nets: &BTreeSet<String>,
-    kind: &'static str,
-    id: &str,
-    tags: &Tags,
-    location: &Location,
-    parent: Option<&str>,
-) -> Vec<LiveRange> {
+/// What the ranges of an object have in common.
+fn of(kind: &'static str, id: &str, tags: &Tags, location: Location, parent: Option<&str>) -> LiveRange {
     let (fabric, owner) = tags::scope(tags);
-    nets.iter()
-        .filter_map(|net| net.parse::<IpNet>().ok())
-        .map(|net| LiveRange {
-            // An emulator may keep host bits.
-            net: net.trunc(),
-            usage: Usage::Network,
-            kind: kind.into(),
-            id: id.to_owned(),
-            name: tags::name(tags).into_known().unwrap_or_default(),
-            owner: owner.clone(),
-            fabric: fabric.clone(),
-            location: location.clone(),
-            parent: parent.map(str::to_owned),
-        })
-        .collect()
+    LiveRange {
+        net: IpNet::default(),
+        usage: Usage::Network,
+        kind: kind.into(),
+        id: id.to_owned(),
+        name: tags::name(tags).into_known().unwrap_or_default(),
+        owner,
+        fabric,
+        location,
+        parent: parent.map(str::to_owned),
+    }
+}
+
+/// Adds the ranges of an object.
+fn add(aws: &Aws, sort: &Sort, found: &mut Listing, nets: &BTreeSet<String>, object: &LiveRange) {
+    for net in nets.iter().filter(|net| !net.is_empty()) {
+        if let Some(net) = parsed(aws, sort, found, &object.id, net) {
+            found.ranges.push(LiveRange { net, ..object.clone() });
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::tests::account;
 
-    #[test]
-    fn ranges_carry_owner_and_location() {
+    #[tokio::test]
+    async fn ranges_carry_owner_and_location() {
         let nets = BTreeSet::from(["10.0.0.0/16".to_owned(), "2001:db8::/56".to_owned(), String::new()]);
         let tags = [("warren:fabric", "f"), ("warren:owner", "o"), ("Name", "hub")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let found =
-            ranges(&nets, "warren_aws_vpc", "vpc-1", &tags.into(), &Location::aws("1", "us-east-1"), None);
-        assert_eq!(found.len(), 2);
-        assert_eq!((found[0].name.as_str(), found[0].owner.as_deref()), ("hub", Some("o")));
-        assert_eq!(found[1].net.to_string(), "2001:db8::/56");
+        let object = of("warren_aws_vpc", "vpc-1", &tags.into(), Location::aws("1", "us-east-1"), None);
+        let mut found = Listing::default();
+        add(&account([]).await, &VPCS, &mut found, &nets, &object);
+        assert_eq!((found.ranges.len(), found.unread.len()), (2, 0));
+        assert_eq!((found.ranges[0].name.as_str(), found.ranges[0].owner.as_deref()), ("hub", Some("o")));
+        assert_eq!(found.ranges[1].net.to_string(), "2001:db8::/56");
     }
 }

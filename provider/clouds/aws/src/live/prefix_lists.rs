@@ -2,7 +2,7 @@
 
 use warren_guard::{Listing, LiveRange, Usage};
 
-use super::Sort;
+use super::{Sort, parsed};
 use crate::account::Aws;
 use crate::error::{ApiError, Named, OrMissing};
 use crate::session::location;
@@ -43,7 +43,8 @@ async fn entries(aws: &Aws, id: &str, name: &str, found: &mut Listing) -> Result
     let call = aws.ec2().get_managed_prefix_list_entries().prefix_list_id(id);
     let mut pages = call.into_paginator().items().send();
     while let Some(entry) = pages.next().await {
-        let Some(Ok(net)) = entry.named(ENTRIES)?.cidr.map(|net| net.parse()) else { continue };
+        let Some(net) = entry.named(ENTRIES)?.cidr else { continue };
+        let Some(net) = parsed(aws, &SORT, found, id, &net) else { continue };
         found.ranges.push(LiveRange {
             net,
             usage: Usage::Named,

@@ -8,7 +8,7 @@ use aws_sdk_ec2::types::{
 use ipnet::IpNet;
 use warren_guard::{Listing, LiveRange, Usage};
 
-use super::Sort;
+use super::{Sort, parsed};
 use crate::account::Aws;
 use crate::error::{ApiError, Failure as _, Named, OrMissing};
 use crate::session::location;
@@ -33,10 +33,15 @@ pub(super) async fn read(aws: &Aws, found: &mut Listing) -> Result<(), ApiError>
         let id = id.or_missing(TABLES, "TransitGatewayRouteTableId")?;
         let mut active = Vec::new();
         let read = routes(aws, &id, &mut active).await;
-        let ranges = active.iter().filter_map(|route| range(aws, &id, route));
-        found
-            .ranges
-            .extend(ranges.filter(|range| seen.insert((range.net, range.usage, range.parent.clone()))));
+        for route in &active {
+            // A route to a prefix list has no destination of its own, and that list is read.
+            let Some(net) = route.destination_cidr_block.as_deref() else { continue };
+            let Some(net) = parsed(aws, &SORT, found, &id, net) else { continue };
+            let range = range(aws, &id, route, net);
+            if seen.insert((net, range.usage, range.parent.clone())) {
+                found.ranges.push(range);
+            }
+        }
         match read {
             // Deleted since it was listed.
             Err(error) if error.is_not_found() => {}
@@ -62,9 +67,7 @@ async fn routes(aws: &Aws, table: &str, found: &mut Vec<TransitGatewayRoute>) ->
     Ok(())
 }
 
-fn range(aws: &Aws, table: &str, route: &TransitGatewayRoute) -> Option<LiveRange> {
-    // A route to a prefix list has no destination of its own, and that list is read.
-    let net: IpNet = route.destination_cidr_block.as_deref()?.parse().ok()?;
+fn range(aws: &Aws, table: &str, route: &TransitGatewayRoute, net: IpNet) -> LiveRange {
     let vpc = route
         .transit_gateway_attachments()
         .iter()
@@ -75,8 +78,8 @@ fn range(aws: &Aws, table: &str, route: &TransitGatewayRoute) -> Option<LiveRang
         (Some(Type::Propagated), None) => Usage::Learned,
         _ => Usage::Routed,
     };
-    Some(LiveRange {
-        net: net.trunc(),
+    LiveRange {
+        net,
         usage,
         kind: "route in".into(),
         id: table.to_owned(),
@@ -85,7 +88,7 @@ fn range(aws: &Aws, table: &str, route: &TransitGatewayRoute) -> Option<LiveRang
         fabric: None,
         location: location(aws),
         parent: vpc,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -103,14 +106,13 @@ mod tests {
         let usage = |ty: Type, to: TransitGatewayRouteAttachment| {
             let route = TransitGatewayRoute::builder().destination_cidr_block("10.1.0.0/16").r#type(ty);
             let route = route.transit_gateway_attachments(to).build();
-            range(&aws, "tgw-rtb-1", &route).map(|range| (range.usage, range.parent))
+            let range = range(&aws, "tgw-rtb-1", &route, "10.1.0.0/16".parse().unwrap());
+            (range.usage, range.parent)
         };
         let vpc = || to(Attached::Vpc, "vpc-9");
-        assert_eq!(usage(Type::Propagated, vpc()), Some((Usage::Behind, Some("vpc-9".into()))));
-        assert_eq!(usage(Type::Static, vpc()), Some((Usage::Routed, Some("vpc-9".into()))));
-        assert_eq!(usage(Type::Propagated, to(Attached::Vpn, "vpn-1")), Some((Usage::Learned, None)));
-        assert_eq!(usage(Type::Static, to(Attached::Peering, "tgw-2")), Some((Usage::Routed, None)));
-        let to_list = TransitGatewayRoute::builder().prefix_list_id("pl-1").r#type(Type::Static).build();
-        assert_eq!(range(&aws, "tgw-rtb-1", &to_list), None);
+        assert_eq!(usage(Type::Propagated, vpc()), (Usage::Behind, Some("vpc-9".into())));
+        assert_eq!(usage(Type::Static, vpc()), (Usage::Routed, Some("vpc-9".into())));
+        assert_eq!(usage(Type::Propagated, to(Attached::Vpn, "vpn-1")), (Usage::Learned, None));
+        assert_eq!(usage(Type::Static, to(Attached::Peering, "tgw-2")), (Usage::Routed, None));
     }
 }

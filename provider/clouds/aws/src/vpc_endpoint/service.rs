@@ -31,7 +31,7 @@ pub(super) fn is_full(service: &str) -> bool {
 /// The name of an ECR service, or the domain of its names, that clients look up; `None` for other services.
 pub(super) fn public_name(short: &str, region: &str) -> Option<String> {
     let kind = short.strip_prefix("ecr.").filter(|kind| matches!(*kind, "api" | "dkr"))?;
-    Some(format!("{kind}.ecr.{region}.{}", Partition::of(region).domain))
+    Some(format!("{kind}.ecr.{region}.{}", warren_wire::partition::domain(region)))
 }
 
 /// `Gateway` for the services that have gateways, else `Interface`.

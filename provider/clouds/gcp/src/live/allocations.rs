@@ -2,11 +2,11 @@
 //! ("Internal ranges overview", "Private services access" in the documentation of VPC).
 
 use google_cloud_compute_v1::model::address::Purpose;
-use ipnet::{IpNet, Ipv4Net};
-use warren_guard::{Listing, LiveRange, Location, Usage};
+use ipnet::IpNet;
+use warren_guard::{LiveRange, Location, Usage};
 
 use super::networks::Network;
-use super::{SETTING, Sort, listing, network_id};
+use super::{Reading, SETTING, Sort, network_id};
 use crate::account::Gcp;
 use crate::error::{ApiError, Named as _, OrMissing as _, non_empty};
 use crate::link;
@@ -27,8 +27,12 @@ pub(super) const INTERNAL_RANGES: Sort = Sort {
 };
 
 /// Global addresses with the purpose `VPC_PEERING`: from them, producers of services such as Cloud SQL get subnets.
-pub(super) async fn addresses(gcp: &Gcp, project: &str, networks: &[Network]) -> Result<Listing, ApiError> {
-    let mut found = Vec::new();
+pub(super) async fn addresses(
+    gcp: &Gcp,
+    networks: &[Network],
+    reading: &mut Reading<'_>,
+) -> Result<(), ApiError> {
+    let project = reading.project;
     let mut page = None;
     loop {
         let call = gcp.clients.global_addresses.list().set_project(project).set_or_clear_page_token(page);
@@ -39,15 +43,15 @@ pub(super) async fn addresses(gcp: &Gcp, project: &str, networks: &[Network]) ->
             }
             let id = link::id(address.self_link.as_deref().or_missing(LIST, "selfLink")?);
             let first = address.address.as_deref().or_missing(LIST, "address")?;
-            let prefix = address.prefix_length.and_then(|prefix| u8::try_from(prefix).ok());
-            let net = prefix.and_then(|prefix| Ipv4Net::new(first.parse().ok()?, prefix).ok());
-            let net = net.or_missing(LIST, "prefixLength")?;
+            let prefix = address.prefix_length.or_missing(LIST, "prefixLength")?;
+            let Some(net) = reading.parsed(&id, &format!("{first}/{prefix}")) else { continue };
             let network = address.network.as_deref();
-            found.push(range(net.into(), ("Private Services Access range", id), project, network, networks));
+            let range = range(net, ("Private Services Access range", id), project, network, networks);
+            reading.found.ranges.push(range);
         }
         page = answer.next_page_token.and_then(non_empty);
         if page.is_none() {
-            return Ok(listing(found));
+            return Ok(());
         }
     }
 }
@@ -55,24 +59,28 @@ pub(super) async fn addresses(gcp: &Gcp, project: &str, networks: &[Network]) ->
 /// Internal ranges of Network Connectivity. They are global resources.
 pub(super) async fn internal_ranges(
     gcp: &Gcp,
-    project: &str,
     networks: &[Network],
-) -> Result<Listing, ApiError> {
+    reading: &mut Reading<'_>,
+) -> Result<(), ApiError> {
+    let project = reading.project;
     let parent = format!("projects/{project}/locations/global");
-    let mut found = Vec::new();
     let mut page = String::new();
     loop {
         let call = gcp.clients.internal_ranges.list_internal_ranges().set_parent(&parent);
         let answer = call.set_page_token(page).send().await.named(LIST_INTERNAL)?;
         for internal in answer.internal_ranges {
             // A range that is still to be allocated has none.
-            let Ok(net) = internal.ip_cidr_range.parse::<IpNet>() else { continue };
+            if internal.ip_cidr_range.is_empty() {
+                continue;
+            }
+            let Some(net) = reading.parsed(&internal.name, &internal.ip_cidr_range) else { continue };
             let network = Some(internal.network.as_str()).filter(|network| !network.is_empty());
-            found.push(range(net, ("internal range", internal.name), project, network, networks));
+            let range = range(net, ("internal range", internal.name), project, network, networks);
+            reading.found.ranges.push(range);
         }
         match non_empty(answer.next_page_token) {
             Some(next) => page = next,
-            None => return Ok(listing(found)),
+            None => return Ok(()),
         }
     }
 }
@@ -88,7 +96,7 @@ fn range(
     let network = network.map(network_id);
     let its = networks.iter().find(|one| Some(&one.id) == network.as_ref());
     LiveRange {
-        net: net.trunc(),
+        net,
         usage: Usage::Allocated,
         kind: kind.into(),
         id,

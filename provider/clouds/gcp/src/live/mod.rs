@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use google_cloud_compute_v1::model::Subnetwork;
+use ipnet::IpNet;
 use tf_provider_rs::{Choice, async_trait};
 use warren_guard::{Listing, LiveRange, LiveSource, Unread, Usage};
 
@@ -91,18 +92,16 @@ impl LiveSource for LiveGcp {
 
 /// Everything in a project.
 async fn of_project(gcp: &Gcp, project: &str, sort: &Sort) -> Listing {
-    let (subnetworks, networks) =
-        tokio::join!(subnetworks::list(gcp, project, None), networks::list(gcp, project));
-    let regions = regions(gcp, subnetworks.as_deref().unwrap_or_default());
-    let read = subnetworks.and_then(|found| subnetworks::listing(project, &found));
-    let mut all = or_unread(sort, project, read);
-    let networks = match networks {
-        Ok(networks) => networks,
-        Err(error) => {
-            all.extend(or_unread(&networks::SORT, project, Err(error)));
-            Vec::new()
-        }
-    };
+    let (mut subnetworks, mut networks) = (Vec::new(), Vec::new());
+    let (read, named) = tokio::join!(
+        subnetworks::pages(gcp, project, &mut subnetworks),
+        networks::list(gcp, project, &mut networks)
+    );
+    let regions = regions(gcp, &subnetworks);
+    let mut reading = Reading::new(sort, project);
+    subnetworks::ranges_of(&subnetworks, &mut reading);
+    let mut all = reading.end(read);
+    all.extend(Reading::new(&networks::SORT, project).end(named));
     all.networks.extend(networks.iter().map(|network| network.id.clone()));
     all.extend(besides(gcp, project, &networks, &regions).await);
     all
@@ -117,43 +116,37 @@ fn regions(gcp: &Gcp, subnetworks: &[Subnetwork]) -> BTreeSet<String> {
 /// What is read besides the subnetworks.
 async fn besides(gcp: &Gcp, project: &str, networks: &[Network], regions: &BTreeSet<String>) -> Listing {
     let wanted = |ranges| gcp.live_ranges.contains(&ranges);
-    let addresses = async {
+    let addresses = listed(&allocations::ADDRESSES, project, async |reading| {
         match wanted(LiveRanges::PrivateServicesAccess) {
-            true => allocations::addresses(gcp, project, networks).await,
-            false => Ok(Listing::default()),
+            true => allocations::addresses(gcp, networks, reading).await,
+            false => Ok(()),
         }
-    };
-    let internal = async {
+    });
+    let internal = listed(&allocations::INTERNAL_RANGES, project, async |reading| {
         match wanted(LiveRanges::InternalRanges) {
-            true => allocations::internal_ranges(gcp, project, networks).await,
-            false => Ok(Listing::default()),
+            true => allocations::internal_ranges(gcp, networks, reading).await,
+            false => Ok(()),
         }
-    };
-    let fixed = async {
-        match wanted(LiveRanges::Routes) {
-            true => routes::fixed(gcp, project).await,
-            false => Ok(Listing::default()),
+    });
+    let fixed = listed(&routes::FIXED, project, async |reading| match wanted(LiveRanges::Routes) {
+        true => routes::fixed(gcp, reading).await,
+        false => Ok(()),
+    });
+    let learned = listed(&routes::LEARNED, project, async |reading| match wanted(LiveRanges::Routes) {
+        true => routes::learned(gcp, reading).await,
+        false => Ok(()),
+    });
+    let peers = listed(&routes::OF_PEERS, project, async |reading| {
+        if wanted(LiveRanges::PeeringRoutes) {
+            routes::of_peers(gcp, networks, regions, reading).await;
         }
-    };
-    let learned = async {
-        match wanted(LiveRanges::Routes) {
-            true => routes::learned(gcp, project).await,
-            false => Ok(Listing::default()),
-        }
-    };
-    let peers = async {
-        match wanted(LiveRanges::PeeringRoutes) {
-            true => routes::of_peers(gcp, project, networks, regions).await,
-            false => Ok(Listing::default()),
-        }
-    };
-    let (addresses, internal, fixed, learned, peers) =
+        Ok(())
+    });
+    let (mut all, internal, fixed, learned, mut peers) =
         tokio::join!(addresses, internal, fixed, learned, peers);
-    let mut all = or_unread(&allocations::ADDRESSES, project, addresses);
-    all.extend(or_unread(&allocations::INTERNAL_RANGES, project, internal));
-    all.extend(or_unread(&routes::FIXED, project, fixed));
-    all.extend(or_unread(&routes::LEARNED, project, learned));
-    let mut peers = or_unread(&routes::OF_PEERS, project, peers);
+    all.extend(internal);
+    all.extend(fixed);
+    all.extend(learned);
     peers.ranges.retain(|range| !is_allocated(range, &all.ranges));
     all.extend(peers);
     all
@@ -167,25 +160,60 @@ fn is_allocated(route: &LiveRange, allocated: &[LiveRange]) -> bool {
     })
 }
 
-/// The result of reading one sort of ranges.
-fn or_unread(sort: &Sort, project: &str, read: Result<Listing, ApiError>) -> Listing {
-    let unread = |error: &ApiError| Unread {
-        what: sort.what,
-        scope: scope(project),
-        permissions: sort.permissions,
-        reason: error.reason(),
-        setting: sort.setting,
-    };
-    read.unwrap_or_else(|error| Listing { unread: vec![unread(&error)], ..Listing::default() })
+/// What is read of one sort of ranges. After a call that failed, the others count all the same.
+struct Reading<'a> {
+    sort: &'a Sort,
+    project: &'a str,
+    found: Listing,
+}
+
+impl<'a> Reading<'a> {
+    fn new(sort: &'a Sort, project: &'a str) -> Self {
+        Reading { sort, project, found: Listing::default() }
+    }
+
+    /// Records a call that failed.
+    fn missed(&mut self, error: &ApiError) {
+        self.unread(error.reason());
+    }
+
+    /// The parsed range of an object. One that is not understood is not known to be free.
+    fn parsed(&mut self, id: &str, net: &str) -> Option<IpNet> {
+        let parsed = net.parse::<IpNet>().ok().map(|net| net.trunc());
+        if parsed.is_none() {
+            self.unread(format!("{id} has {net:?}, which is not a range of addresses."));
+        }
+        parsed
+    }
+
+    fn unread(&mut self, reason: String) {
+        let Sort { what, permissions, setting } = *self.sort;
+        let scope = scope(self.project);
+        self.found.unread.push(Unread { what, scope, permissions, reason, setting });
+    }
+
+    /// What was read, until an error if there was one.
+    fn end(mut self, read: Result<(), ApiError>) -> Listing {
+        if let Err(error) = read {
+            self.missed(&error);
+        }
+        self.found
+    }
+}
+
+/// One sort of ranges.
+async fn listed(
+    sort: &Sort,
+    project: &str,
+    read: impl AsyncFnOnce(&mut Reading<'_>) -> Result<(), ApiError>,
+) -> Listing {
+    let mut reading = Reading::new(sort, project);
+    let read = read(&mut reading).await;
+    reading.end(read)
 }
 
 fn scope(project: &str) -> String {
     format!("Google Cloud project {project}")
-}
-
-/// The parsed ranges of a listing.
-fn listing(ranges: impl IntoIterator<Item = LiveRange>) -> Listing {
-    Listing { ranges: ranges.into_iter().collect(), ..Listing::default() }
 }
 
 /// The ID of a network in a URL or ID of any API: Network Connectivity writes `locations/global`.
@@ -196,7 +224,6 @@ fn network_id(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipnet::IpNet;
     use warren_guard::Location;
 
     fn range(usage: Usage, id: &str, net: &str, parent: &str) -> LiveRange {

@@ -23,8 +23,7 @@ pub(super) struct Network {
 }
 
 /// All networks of the project.
-pub(super) async fn list(gcp: &Gcp, project: &str) -> Result<Vec<Network>, ApiError> {
-    let mut found = Vec::new();
+pub(super) async fn list(gcp: &Gcp, project: &str, found: &mut Vec<Network>) -> Result<(), ApiError> {
     let mut page = None;
     loop {
         let call = gcp.clients.networks.list().set_project(project).set_or_clear_page_token(page);
@@ -44,7 +43,7 @@ pub(super) async fn list(gcp: &Gcp, project: &str) -> Result<Vec<Network>, ApiEr
         }
         page = answer.next_page_token.and_then(non_empty);
         if page.is_none() {
-            return Ok(found);
+            return Ok(());
         }
     }
 }

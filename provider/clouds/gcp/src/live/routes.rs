@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use google_cloud_compute_v1::model::exchanged_peering_route::Type;
 use google_cloud_compute_v1::model::networks::list_peering_routes_request::Direction;
 use ipnet::IpNet;
-use warren_guard::{Listing, LiveRange, Location, Usage};
+use warren_guard::{LiveRange, Location, Usage};
 
 use super::networks::Network;
-use super::{SETTING, Sort, listing};
+use super::{Reading, SETTING, Sort};
 use crate::account::Gcp;
 use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, non_empty};
 use crate::link;
@@ -31,8 +31,8 @@ pub(super) const OF_PEERS: Sort =
     Sort { what: "peering routes", permissions: &["compute.networks.listPeeringRoutes"], setting: SETTING };
 
 /// Static routes to a next hop inside a network. Those of subnetworks and peerings are read as such.
-pub(super) async fn fixed(gcp: &Gcp, project: &str) -> Result<Listing, ApiError> {
-    let mut found = Vec::new();
+pub(super) async fn fixed(gcp: &Gcp, reading: &mut Reading<'_>) -> Result<(), ApiError> {
+    let project = reading.project;
     let mut page = None;
     loop {
         let call = gcp.clients.routes.list().set_project(project).set_or_clear_page_token(page);
@@ -42,20 +42,21 @@ pub(super) async fn fixed(gcp: &Gcp, project: &str) -> Result<Listing, ApiError>
             let skipped = route.next_hop_gateway.is_some()
                 || route.next_hop_network.is_some()
                 || route.next_hop_peering.is_some();
-            let Some(net) = parsed(route.dest_range.as_deref()).filter(|_| !skipped) else { continue };
+            let Some(net) = route.dest_range.as_deref().filter(|_| !skipped) else { continue };
             let id = link::id(route.self_link.as_deref().or_missing(LIST, "selfLink")?);
-            found.push(range(net, Usage::Routed, ("route", id), project, None));
+            let Some(net) = reading.parsed(&id, net) else { continue };
+            reading.found.ranges.push(range(net, Usage::Routed, ("route", id), project, None));
         }
         page = answer.next_page_token.and_then(non_empty);
         if page.is_none() {
-            return Ok(listing(found));
+            return Ok(());
         }
     }
 }
 
 /// The routes that Cloud Routers have learned from their BGP peers. `routes.list` does not contain them.
-pub(super) async fn learned(gcp: &Gcp, project: &str) -> Result<Listing, ApiError> {
-    let mut found = Vec::new();
+pub(super) async fn learned(gcp: &Gcp, reading: &mut Reading<'_>) -> Result<(), ApiError> {
+    let project = reading.project;
     let mut page = None;
     loop {
         let call = gcp.clients.routers.aggregated_list().set_project(project).set_or_clear_page_token(page);
@@ -69,20 +70,30 @@ pub(super) async fn learned(gcp: &Gcp, project: &str) -> Result<Listing, ApiErro
             let (project, region, name) = link::regional(STATUS, &id)?;
             let call = gcp.clients.routers.get_router_status().set_project(&project).set_region(&region);
             let status = match call.set_router(&name).send().await.named(STATUS) {
-                Ok(status) => status.result.or_missing(STATUS, "result")?,
+                Ok(status) => status.result.unwrap_or_default(),
                 // Deleted since it was listed.
                 Err(error) if error.is_not_found() => continue,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    reading.missed(&error);
+                    continue;
+                }
             };
-            let nets = status.best_routes_for_router.iter().filter_map(|route| {
-                parsed(route.dest_range.as_deref()).filter(|_| route.next_hop_network.is_none())
-            });
-            found
-                .extend(nets.map(|net| range(net, Usage::Learned, ("route of", id.clone()), &project, None)));
+            let outside =
+                status.best_routes_for_router.iter().filter(|route| route.next_hop_network.is_none());
+            for net in outside.filter_map(|route| route.dest_range.as_deref()) {
+                let Some(net) = reading.parsed(&id, net) else { continue };
+                reading.found.ranges.push(range(
+                    net,
+                    Usage::Learned,
+                    ("route of", id.clone()),
+                    &project,
+                    None,
+                ));
+            }
         }
         page = answer.next_page_token.and_then(non_empty);
         if page.is_none() {
-            return Ok(listing(found));
+            return Ok(());
         }
     }
 }
@@ -91,11 +102,10 @@ pub(super) async fn learned(gcp: &Gcp, project: &str) -> Result<Listing, ApiErro
 /// static routes and dynamic routes in the region" (discovery document, `networks.listPeeringRoutes`).
 pub(super) async fn of_peers(
     gcp: &Gcp,
-    project: &str,
     networks: &[Network],
     regions: &BTreeSet<String>,
-) -> Result<Listing, ApiError> {
-    let mut found = Vec::new();
+    reading: &mut Reading<'_>,
+) {
     for network in networks {
         for (peering, peer) in &network.peerings {
             // A peer in this project is listed itself.
@@ -104,26 +114,22 @@ pub(super) async fn of_peers(
             }
             let regions = regions.iter().cloned().map(Some).chain(regions.is_empty().then_some(None));
             for region in regions {
-                for range in of_peer(gcp, project, network, (peering, peer), region).await? {
-                    // Routes of subnets, and static ones, are the same in every region.
-                    if !found.contains(&range) {
-                        found.push(range);
-                    }
+                if let Err(error) = of_peer(gcp, network, (peering, peer), region, reading).await {
+                    reading.missed(&error);
                 }
             }
         }
     }
-    Ok(listing(found))
 }
 
 async fn of_peer(
     gcp: &Gcp,
-    project: &str,
     network: &Network,
     (peering, peer): (&str, &str),
     region: Option<String>,
-) -> Result<Vec<LiveRange>, ApiError> {
-    let mut found = Vec::new();
+    reading: &mut Reading<'_>,
+) -> Result<(), ApiError> {
+    let project = reading.project;
     let mut page = None;
     loop {
         let call = gcp.clients.networks.list_peering_routes().set_project(project).set_network(&network.name);
@@ -132,7 +138,7 @@ async fn of_peer(
         let answer = match call.send().await.named(OF_PEER) {
             Ok(answer) => answer,
             // The network or the peering was deleted since it was listed.
-            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            Err(error) if error.is_not_found() => return Ok(()),
             Err(error) => return Err(error),
         };
         for route in answer.items {
@@ -142,19 +148,20 @@ async fn of_peer(
                 _ => Usage::Routed,
             };
             let used = usage == Usage::Behind || route.imported != Some(false);
-            let Some(net) = parsed(route.dest_range.as_deref()).filter(|_| used) else { continue };
+            let Some(net) = route.dest_range.as_deref().filter(|_| used) else { continue };
             let id = format!("{}/peerings/{peering}", network.id);
-            found.push(range(net, usage, ("peering", id), project, Some(peer)));
+            let Some(net) = reading.parsed(&id, net) else { continue };
+            let range = range(net, usage, ("peering", id), project, Some(peer));
+            // Routes of subnets, and static ones, are the same in every region.
+            if !reading.found.ranges.contains(&range) {
+                reading.found.ranges.push(range);
+            }
         }
         page = answer.next_page_token.and_then(non_empty);
         if page.is_none() {
-            return Ok(found);
+            return Ok(());
         }
     }
-}
-
-fn parsed(net: Option<&str>) -> Option<IpNet> {
-    net?.parse().ok()
 }
 
 fn range(
@@ -165,7 +172,7 @@ fn range(
     to: Option<&str>,
 ) -> LiveRange {
     LiveRange {
-        net: net.trunc(),
+        net,
         usage,
         kind: kind.into(),
         id,

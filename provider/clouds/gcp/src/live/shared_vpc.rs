@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use warren_guard::{Listing, LiveRange, Location, Usage};
 
-use super::{SETTING, Sort, listing, of_project, or_unread, subnetworks};
+use super::{Reading, SETTING, Sort, of_project, subnetworks};
 use crate::account::Gcp;
 use crate::error::{ApiError, Named as _, OrMissing as _, non_empty};
 use crate::link;
@@ -25,20 +25,23 @@ pub(super) async fn read(gcp: &Gcp) -> Listing {
     let call = gcp.clients.projects.get_xpn_host().set_project(&gcp.project);
     let host = match call.send().await.named(HOST) {
         Ok(host) => host.name.and_then(non_empty).filter(|host| *host != gcp.project),
-        Err(error) => return or_unread(&SORT, &gcp.project, Err(error)),
+        Err(error) => return Reading::new(&SORT, &gcp.project).end(Err(error)),
     };
     let Some(host) = host else { return Listing::default() };
     let mut all = of_project(gcp, &host, &HOST_SUBNETWORKS).await;
     let refused = all.unread.iter().any(|unread| unread.what == HOST_SUBNETWORKS.what);
-    if refused && let Ok(usable) = usable(gcp, &host).await {
-        all.extend(usable);
+    if refused {
+        // Why there may be more was said above.
+        let mut reading = Reading::new(&HOST_SUBNETWORKS, &host);
+        let _more = usable(gcp, &mut reading).await;
+        all.extend(reading.found);
     }
     all
 }
 
 /// The subnetworks of the host that the project can use. Their descriptions, and thus their owners, are not shown.
-async fn usable(gcp: &Gcp, host: &str) -> Result<Listing, ApiError> {
-    let mut found = Vec::new();
+async fn usable(gcp: &Gcp, reading: &mut Reading<'_>) -> Result<(), ApiError> {
+    let host = reading.project;
     let mut page = None;
     loop {
         let call = gcp.clients.subnetworks.list_usable().set_project(host).set_service_project(&gcp.project);
@@ -49,7 +52,8 @@ async fn usable(gcp: &Gcp, host: &str) -> Result<Listing, ApiError> {
             let secondary =
                 subnet.secondary_ip_ranges.iter().filter_map(|range| range.ip_cidr_range.as_deref());
             let nets = subnet.ip_cidr_range.as_deref().into_iter().chain(secondary);
-            found.extend(nets.filter_map(|net| net.parse::<IpNet>().ok()).map(|net| LiveRange {
+            let nets: Vec<IpNet> = nets.filter_map(|net| reading.parsed(&id, net)).collect();
+            reading.found.ranges.extend(nets.into_iter().map(|net| LiveRange {
                 net,
                 usage: Usage::Network,
                 kind: subnetworks::KIND.into(),
@@ -63,7 +67,7 @@ async fn usable(gcp: &Gcp, host: &str) -> Result<Listing, ApiError> {
         }
         page = answer.next_page_token.and_then(non_empty);
         if page.is_none() {
-            return Ok(listing(found));
+            return Ok(());
         }
     }
 }

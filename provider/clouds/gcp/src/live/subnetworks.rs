@@ -2,9 +2,9 @@
 
 use google_cloud_compute_v1::model::Subnetwork;
 use ipnet::IpNet;
-use warren_guard::{Listing, LiveRange, Location, Usage};
+use warren_guard::{LiveRange, Location, Usage};
 
-use super::{Sort, network_id};
+use super::{Reading, Sort, network_id};
 use crate::account::Gcp;
 use crate::error::{ApiError, Named as _, OrMissing as _, non_empty};
 use crate::link;
@@ -18,14 +18,15 @@ pub(super) const SORT: Sort =
 /// The resource type.
 pub(super) const KIND: &str = "warren_gcp_subnetwork";
 
-/// The ranges of the subnetworks, and their networks.
-pub(super) fn listing(project: &str, found: &[Subnetwork]) -> Result<Listing, ApiError> {
-    let mut all = Listing::default();
+/// Reads the ranges of the subnetworks, and their networks.
+pub(super) fn ranges_of(found: &[Subnetwork], reading: &mut Reading<'_>) {
     for subnet in found {
-        all.ranges.extend(ranges(project, subnet)?);
+        if let Err(error) = ranges(subnet, reading) {
+            reading.missed(&error);
+        }
     }
-    all.networks = found.iter().filter_map(|subnet| subnet.network.as_deref()).map(network_id).collect();
-    Ok(all)
+    let networks = found.iter().filter_map(|subnet| subnet.network.as_deref()).map(network_id);
+    reading.found.networks.extend(networks);
 }
 
 /// Every subnetwork of the project, or of one of its networks.
@@ -35,6 +36,15 @@ pub(crate) async fn list(
     network: Option<&str>,
 ) -> Result<Vec<Subnetwork>, ApiError> {
     let mut found = Vec::new();
+    pages(gcp, project, &mut found).await?;
+    if let Some(network) = network {
+        found.retain(|subnet| subnet.network.as_deref().is_some_and(|its| link::same(its, network)));
+    }
+    Ok(found)
+}
+
+/// Every subnetwork of the project, until an error.
+pub(super) async fn pages(gcp: &Gcp, project: &str, found: &mut Vec<Subnetwork>) -> Result<(), ApiError> {
     let mut page = None;
     loop {
         let call =
@@ -43,28 +53,28 @@ pub(crate) async fn list(
         found.extend(answer.items.into_values().flat_map(|scope| scope.subnetworks));
         page = answer.next_page_token.and_then(non_empty);
         if page.is_none() {
-            break;
+            return Ok(());
         }
     }
-    if let Some(network) = network {
-        found.retain(|subnet| subnet.network.as_deref().is_some_and(|its| link::same(its, network)));
-    }
-    Ok(found)
 }
 
 /// The ranges of a subnetwork.
 pub(crate) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
-    let secondary = subnet.secondary_ip_ranges.iter().filter_map(|range| range.ip_cidr_range.as_deref());
-    let all = subnet.ip_cidr_range.as_deref().into_iter().chain(secondary);
-    all.filter_map(|net| net.parse::<IpNet>().ok()).collect()
+    texts(subnet).filter_map(|net| net.parse::<IpNet>().ok()).collect()
 }
 
-fn ranges(project: &str, subnet: &Subnetwork) -> Result<Vec<LiveRange>, ApiError> {
+fn texts(subnet: &Subnetwork) -> impl Iterator<Item = &str> {
+    let secondary = subnet.secondary_ip_ranges.iter().filter_map(|range| range.ip_cidr_range.as_deref());
+    subnet.ip_cidr_range.as_deref().into_iter().chain(secondary)
+}
+
+fn ranges(subnet: &Subnetwork, reading: &mut Reading<'_>) -> Result<(), ApiError> {
     let id = link::id(subnet.self_link.as_deref().or_missing(LIST, "selfLink")?);
     let (marker, _) = marker::split(subnet.description.as_deref());
     let region = link::last(subnet.region.as_deref()).or_missing(LIST, "region")?;
     let name = subnet.name.as_deref().or_missing(LIST, "name")?;
-    let range = |net| LiveRange {
+    let project = reading.project;
+    let of = |net| LiveRange {
         net,
         usage: Usage::Network,
         kind: KIND.into(),
@@ -76,11 +86,15 @@ fn ranges(project: &str, subnet: &Subnetwork) -> Result<Vec<LiveRange>, ApiError
         // Google Cloud networks have no ranges of their own, so a subnetwork is compared with everything.
         parent: None,
     };
-    Ok(nets(subnet).into_iter().map(range).collect())
+    let nets: Vec<IpNet> = texts(subnet).filter_map(|net| reading.parsed(&id, net)).collect();
+    reading.found.ranges.extend(nets.into_iter().map(of));
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use google_cloud_compute_v1::model::SubnetworkSecondaryRange;
+
     use super::*;
 
     #[test]
@@ -90,8 +104,14 @@ mod tests {
             .set_self_link("https://www.googleapis.com/compute/v1/projects/p/regions/r/subnetworks/data")
             .set_region("https://www.googleapis.com/compute/v1/projects/p/regions/r")
             .set_description("[warren:f/o/data] for data")
-            .set_ip_cidr_range("10.1.0.0/20");
-        let found = ranges("p", &subnet).unwrap();
+            .set_ip_cidr_range("10.1.0.0/20")
+            .set_secondary_ip_ranges([SubnetworkSecondaryRange::new().set_ip_cidr_range("2001:db8::/")]);
+        let mut reading = Reading::new(&SORT, "p");
+        ranges_of(&[subnet, Subnetwork::new()], &mut reading);
+        let (found, unread) = (reading.found.ranges, reading.found.unread);
+        assert_eq!(found.len(), 1);
+        let reasons: Vec<&str> = unread.iter().map(|unread| unread.reason.as_str()).collect();
+        insta::assert_snapshot!(reasons.join("\n"));
         assert_eq!(found[0].id, "projects/p/regions/r/subnetworks/data");
         assert_eq!(
             (found[0].owner.as_deref(), found[0].location.to_string()),
