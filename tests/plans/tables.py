@@ -32,6 +32,9 @@ AWS = {
         "aws_ec2_client_vpn_endpoint": "!client_cidr_block server_certificate_arn vpc_id? tags:m",
         "aws_ec2_client_vpn_network_association": "!client_vpn_endpoint_id !subnet_id vpc_id*",
         "aws_security_group": "arn* !vpc_id? name? description tags:m",
+        "aws_lb": "arn* !name? !internal?:b !load_balancer_type subnets?:ss vpc_id* subnet_mapping[subnet_id allocation_id] tags:m",
+        "aws_alb": "arn* !name? !internal?:b !load_balancer_type subnets?:ss vpc_id* subnet_mapping[subnet_id allocation_id] tags:m",
+        "aws_elb": "arn* !name? !internal?:b subnets?:ss tags:m",
         "aws_vpc_endpoint": "!vpc_id service_name vpc_endpoint_type route_table_ids?:ss subnet_ids?:ss tags:m",
         "aws_eks_cluster": "arn* name role_arn vpc_config[subnet_ids:ss security_group_ids:ss vpc_id*]"
         " kubernetes_network_config[service_ipv4_cidr? ip_family? service_ipv6_cidr*]",
@@ -73,6 +76,11 @@ GOOGLE = {
         " private_cluster_config[enable_private_nodes:b master_ipv4_cidr_block? private_endpoint_subnetwork]"
         " release_channel[channel]",
         "google_compute_router": "name !network region?",
+        "google_compute_forwarding_rule": "self_link* !name !region? !load_balancing_scheme target backend_service"
+        " !ip_protocol? ports:ss !ip_address? !network? !subnetwork?",
+        "google_compute_global_forwarding_rule": "self_link* !name !load_balancing_scheme target !port_range !ip_address?"
+        " !network? !subnetwork?",
+        "google_compute_vpn_gateway": "self_link* !name !network !region?",
     },
     # What Google adds to objects that exist, by type and name: `clusterIpv4Cidr`, `ipAllocationPolicy` and
     # `privateClusterConfig` of `projects.locations.clusters` in the Kubernetes Engine API, and the secondary ranges that
@@ -136,6 +144,12 @@ AZURE = {
         "azurerm_virtual_network": "guid* !name !resource_group_name !location address_space?:ls tags:m"
         " subnet[name address_prefixes:ls id*]",
         "azurerm_subnet": "!name !resource_group_name !virtual_network_name address_prefixes:ls",
+        "azurerm_public_ip": "!name !resource_group_name !location ip_address*",
+        "azurerm_kubernetes_cluster": "!name !resource_group_name !location default_node_pool[name vnet_subnet_id]",
+        "azurerm_lb": "!name !resource_group_name !location"
+        " frontend_ip_configuration[name subnet_id? public_ip_address_id? private_ip_address?]",
+        "azurerm_application_gateway": "!name !resource_group_name !location gateway_ip_configuration[name subnet_id]"
+        " frontend_ip_configuration[name subnet_id public_ip_address_id? private_ip_address?]",
         "azurerm_virtual_network_peering": "!name !resource_group_name !virtual_network_name !remote_virtual_network_id",
     },
     "data": {

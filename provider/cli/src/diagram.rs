@@ -1,9 +1,10 @@
 //! `warren diagram`: draws a plan or state.
 
-use crate::{FINE, Outcome, Streams, emit, emit_bytes, policy, settings, text_of};
+use crate::args::Level;
+use crate::{FINE, Outcome, Streams, emit, emit_bytes, policy, settings, text_of, unreadable};
 use clap::ValueEnum;
 use std::num::NonZeroUsize;
-use warren_check::Screen;
+use warren_check::{Baseline, Screen, Severity};
 use warren_diagram::{Detail, Options, Theme};
 use warren_model::Model;
 use warren_model::topology::Plan;
@@ -21,6 +22,9 @@ const AFTER: &str = "Examples:
 
   # Write a summary for a pull request
   warren diagram plan.json --format markdown -o summary.md
+
+  # Draw new findings only
+  warren diagram plan.json --baseline warren-baseline.json -o network.svg
 
   # Draw the paths that a policy forbids
   warren diagram plan.json --policy policy.yaml -o network.svg
@@ -55,6 +59,17 @@ pub(crate) struct Diagram {
     /// Policy file with assertions about what may reach what; paths that it forbids are drawn. Can be repeated.
     #[arg(long, value_name = "FILE")]
     policy: Vec<String>,
+    /// Baseline with known findings, which are not drawn; `warren check --write-baseline` creates it.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<String>,
+    /// Severity of overlaps of networks that are connected, or that belong to one fabric [default: error]
+    ///
+    /// Warnings are drawn like errors. `ignore` hides the overlaps.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    connected: Option<Level>,
+    /// Severity of overlaps of networks that nothing in the file connects [default: warning]
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    unconnected: Option<Level>,
     /// Settings file with exceptions, instead of `warren.toml` in the working directory or the nearest folder above it.
     #[arg(long, value_name = "FILE")]
     config: Option<String>,
@@ -110,9 +125,10 @@ pub(crate) fn run(diagram: &Diagram, streams: &mut Streams<'_>) -> Outcome {
     let text = text_of(&diagram.input, streams.stdin).map_err(|error| vec![error])?;
     let source = Source { name: &diagram.input, text: &text, owner: None };
     let plan = read_topology(&source).map_err(|error: InputError| vec![error.to_string()])?;
-    let verdict = verdict(diagram, &source, &plan, streams)?;
+    let (verdict, omitted) = verdict(diagram, &source, &plan, streams)?;
     let options = Options {
         verdict,
+        omitted,
         title: diagram.title.clone(),
         diff: diagram.diff,
         detail: match diagram.detail {
@@ -147,21 +163,42 @@ pub(crate) fn run(diagram: &Diagram, streams: &mut Streams<'_>) -> Outcome {
     Ok(FINE)
 }
 
-/// What `warren check` finds in the same file: overlaps, and paths that the policies forbid.
+/// What `warren check` finds in the same file with the same options: overlaps, and paths that the policies forbid. The second
+/// value is the number of findings beyond the maximum.
 fn verdict(
     diagram: &Diagram,
     source: &Source<'_>,
     plan: &Plan,
     streams: &mut Streams<'_>,
-) -> Result<Verdict, Vec<String>> {
+) -> Result<(Verdict, usize), Vec<String>> {
     let mut errors = Vec::new();
     let assertions = policy::assertions(&diagram.policy, streams.stdin, &mut errors);
-    let settings = settings::of_file(diagram.config.as_deref(), &mut errors);
+    let mut settings = settings::of_file(diagram.config.as_deref(), &mut errors);
+    let fabrics = &mut settings.fabrics;
+    fabrics.connected = diagram.connected.map_or(fabrics.connected, severity);
+    fabrics.unconnected = diagram.unconnected.map_or(fabrics.unconnected, severity);
+    let known = diagram.baseline.as_deref().map(baseline).transpose();
+    let known = known.map_err(|error| errors.push(error)).ok().flatten();
     let input =
         warren_planfile::read(source).map_err(|found| errors.extend(found.iter().map(InputError::to_string)));
     let (Ok(input), true) = (input, errors.is_empty()) else { return Err(errors) };
-    let screen = Screen::default().with_exceptions(settings.exceptions, settings::today());
+    let screen = known.map_or_else(Screen::default, Screen::compare);
+    let screen = screen.with_exceptions(settings.exceptions, settings::today());
     let limit = NonZeroUsize::new(crate::args::MAX_FINDINGS);
     let report = warren_check::check(&[input], Model::default(), limit, &settings.fabrics, &screen);
-    Ok(warren_check::verdict(&report, &assertions, plan, &screen))
+    Ok((warren_check::verdict(&report, &assertions, plan, &screen), report.omitted))
+}
+
+fn severity(level: Level) -> Option<Severity> {
+    match level {
+        Level::Error => Some(Severity::Error),
+        Level::Warning => Some(Severity::Warning),
+        Level::Ignore => None,
+    }
+}
+
+fn baseline(file: &str) -> Result<Baseline, String> {
+    let bytes = std::fs::read(file).map_err(|error| unreadable(file, &error))?;
+    let text = warren_planfile::decode(file, bytes).map_err(|error| error.to_string())?;
+    Baseline::read(&text).map_err(|error| format!("{file}: {error}"))
 }

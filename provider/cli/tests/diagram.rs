@@ -9,11 +9,12 @@ use std::path::Path;
 use warren_cli::{FINDINGS, FINE, Streams, UNUSABLE, run};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../diagram/tests/fixtures/");
+const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/plans/corpus/");
 const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures/");
 
 fn warren_in(stdin: &str, arguments: &[&str]) -> (u8, Vec<u8>, String) {
-    let words =
-        std::iter::once("warren".to_owned()).chain(arguments.iter().map(|word| word.replace("F:", FIXTURES)));
+    let words = std::iter::once("warren".to_owned())
+        .chain(arguments.iter().map(|word| word.replace("F:", FIXTURES).replace("P:", PLANS)));
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut stdin = stdin.as_bytes();
     let streams = Streams { stdin: &mut stdin, stdout: &mut out, stderr: &mut err, colour: false };
@@ -49,6 +50,8 @@ const MADE: &[(&str, &[&str])] = &[
     ("overlay.svg", &["F:overlay.json", "--diff", "--title", "a gateway added, an allow-list changed"]),
     ("overlay.md", &["F:overlay.json", "--format", "markdown", "--title", "a gateway added"]),
     ("overlay.mmd", &["F:overlay.json", "--diff", "--format", "mermaid"]),
+    ("clusters.svg", &["P:clusters.json", "--title", "clusters and load balancers"]),
+    ("overlaps.svg", &["F:overlaps.json", "--title", "overlaps in two clouds"]),
     ("clouds.svg", &["F:clouds.json", "--diff", "--title", "hashicorp/aws and hashicorp/google"]),
 ];
 
@@ -130,7 +133,38 @@ fn a_picture_carries_the_verdict() {
     std::fs::write(&config, ignore).unwrap();
     let (_, out) = text(&["diagram", &plan, "--config", &config.display().to_string()]);
     assert!(!out.contains("overlaps"), "{out}");
+    for option in ["--unconnected", "--connected"] {
+        let (_, out) = text(&["diagram", &plan, option, "ignore"]);
+        assert_eq!(out.contains("overlaps"), option == "--connected", "nothing connects the networks");
+    }
     let (code, out) = text(&["diagram", &plan, "--policy", "F:missing.yaml"]);
+    assert_eq!(code, UNUSABLE, "{out}");
+}
+
+/// A team with 30 old overlaps sees the new one only, and the same files without a baseline show all of them.
+#[test]
+fn a_baseline_hides_old_overlaps_in_pictures() {
+    let vpc = |at: usize| {
+        let values =
+            serde_json::json!({"id": format!("vpc-{at}"), "cidr_block": format!("10.{}.0.0/16", at / 2)});
+        common::change(&format!("aws_vpc.n[{at}]"), "no-op", values)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (plan, baseline) = (file("plan.json"), file("baseline.json"));
+    std::fs::write(&plan, common::plan((0..60).map(vpc).collect())).unwrap();
+    let (code, out) = text(&["check", &plan, "--write-baseline", &baseline]);
+    assert_eq!(code, FINE, "{out}");
+    let (_, all) = text(&["diagram", &plan]);
+    assert_eq!(all.matches("class=\"item is-finding\"").count(), 30, "{all}");
+    let (code, known) = text(&["diagram", &plan, "--baseline", &baseline]);
+    assert_eq!(code, FINE, "{known}");
+    assert!(!known.contains("overlaps") && !known.contains("box network alert"), "{known}");
+    std::fs::write(&plan, common::plan((0..62).map(vpc).collect())).unwrap();
+    let (_, new) = text(&["diagram", &plan, "--baseline", &baseline]);
+    assert_eq!(new.matches("class=\"item is-finding\"").count(), 1, "{new}");
+    assert!(new.contains("10.30.0.0/16 of"), "{new}");
+    let (code, out) = text(&["diagram", &plan, "--baseline", &file("missing.json")]);
     assert_eq!(code, UNUSABLE, "{out}");
 }
 

@@ -1,12 +1,12 @@
 //! Boxes of networks, in three levels of detail.
 
 use crate::index::Index;
-use crate::scene::{Block, BoxKind, Label, Rect, Style};
+use crate::scene::{Block, BoxKind, Label, MARK, Rect, Style};
 use crate::text::Ruler;
 use crate::unattached::is_box;
-use crate::verdict::{Marks, name};
+use crate::verdict::{Marks, Other, name, runs};
 use ipnet::IpNet;
-use warren_model::topology::{Change, Network, Subnet};
+use warren_model::topology::{Change, Managed, ManagedKind, Network, Subnet};
 
 /// Width of a network's box with all its subnets.
 pub(crate) const FULL: i32 = 352;
@@ -17,6 +17,8 @@ const PAD: i32 = 12;
 pub(crate) const NAME: i32 = 70;
 /// Maximum number of small boxes of one network or subnet; the rest are counted.
 const CHIPS: usize = 12;
+/// Maximum number of peerings of a network without its subnets; the rest are counted.
+const PEERINGS: usize = 3;
 /// Maximum number of overlaps of one box; the rest are counted.
 const ALERTS: usize = 3;
 /// Maximum number of subnets of one network.
@@ -28,6 +30,9 @@ pub(crate) struct Cards<'a> {
     pub(crate) ruler: &'a Ruler,
     pub(crate) marks: &'a Marks<'a>,
 }
+
+/// A small box: text, change, key, and tooltip.
+pub(crate) type Chip = (String, Change, String, String);
 
 /// A text to place.
 pub(crate) struct Words<'t> {
@@ -80,7 +85,35 @@ impl Cards<'_> {
         let w = self.ruler.width(&text, words.size, strong);
         let whole = (whole != text).then_some(whole);
         let (size, style, change, struck) = (words.size, words.style, words.change, words.struck);
-        Label { x, y, w, end: false, size, style, text, whole, change, struck, alert: words.alert }
+        Label {
+            x,
+            y,
+            w,
+            end: false,
+            size,
+            style,
+            text,
+            whole,
+            change,
+            struck,
+            alert: words.alert,
+            mark: false,
+        }
+    }
+
+    /// Places the number of a finding, or several of them, at `x`. Returns its width with a gap after it.
+    pub(crate) fn mark(&self, block: &mut Block, numbers: &[usize], x: i32, y: i32) -> i32 {
+        let text = runs(numbers);
+        let mut label = self.label(&Words::new(&text, 11, Style::Strong), x + MARK.0, y, i32::MAX);
+        label.mark = true;
+        let w = label.w + 2 * MARK.0;
+        block.labels.push(label);
+        w + 6
+    }
+
+    /// Width of [`Self::mark`].
+    pub(crate) fn mark_width(&self, numbers: &[usize]) -> i32 {
+        self.ruler.width(&runs(numbers), 11, true) + 2 * MARK.0 + 6
     }
 
     /// As many ranges as fit, but at least one, and the number of the others. No range is shortened.
@@ -143,31 +176,45 @@ impl Cards<'_> {
         self.alerts(block, &network.head.key, PAD, 41, room) - 41
     }
 
-    /// Marks an object that a check found something about, with one line below `y` for each overlap. Returns the base of
-    /// the last line.
+    /// Marks an object that a check found something about, with one line below `y` for each overlap and one for all
+    /// forbidden paths. Each begins with the numbers of its findings. Returns the base of the last line.
     pub(crate) fn alerts(&self, block: &mut Block, key: &str, x: i32, mut y: i32, room: i32) -> i32 {
         block.alert = self.marks.marks(key);
-        let others = self.marks.others(key);
-        for other in others.iter().take(ALERTS) {
+        let mut line = |numbers: &[usize], text: &str| {
             y += 16;
-            let start = format!("overlaps {} of ", other.net);
-            let rest = room - self.ruler.width(&start, 11, true);
-            let text = format!("{start}{}", self.ruler.fit(&name(self.index.all, other), 11, true, rest));
-            self.write(block, &Words::new(&text, 11, Style::Strong).alert(), x, y, room);
+            let w = self.mark(block, numbers, x, y);
+            self.write(block, &Words::new(text, 11, Style::Strong).alert(), x + w, y, room - w);
+        };
+        let others = self.marks.others(key);
+        for Other { numbers, side } in others.iter().take(ALERTS) {
+            let start = format!("overlaps {} of ", side.net);
+            let rest = room - self.mark_width(numbers) - self.ruler.width(&start, 11, true);
+            line(numbers, &format!("{start}{}", self.ruler.fit(&name(self.index.all, side), 11, true, rest)));
         }
         if others.len() > ALERTS {
-            y += 16;
-            let more = format!("and {} more overlaps", others.len() - ALERTS);
-            self.write(block, &Words::new(&more, 11, Style::Strong).alert(), x, y, room);
+            let numbers: Vec<usize> = others[ALERTS..].iter().flat_map(|it| it.numbers.clone()).collect();
+            line(&numbers, &format!("{} more overlaps", others.len() - ALERTS));
+        }
+        let paths = self.marks.paths(key);
+        if !paths.is_empty() {
+            line(paths, if paths.len() == 1 { "forbidden path" } else { "forbidden paths" });
         }
         y
     }
 
-    /// Width in which the ranges of the overlaps of an object fit.
+    /// Width in which the numbers and ranges of the findings of an object fit.
     pub(crate) fn alert_width(&self, key: &str) -> i32 {
-        let others = self.marks.others(key).iter().take(ALERTS);
-        let each = others.map(|it| self.ruler.width(&format!("overlaps {} of ", it.net), 11, true) + NAME);
-        each.max().unwrap_or_default()
+        let all = self.marks.others(key);
+        let each = all.iter().take(ALERTS).map(|Other { numbers, side }| {
+            self.mark_width(numbers)
+                + self.ruler.width(&format!("overlaps {} of ", side.net), 11, true)
+                + NAME
+        });
+        let more: Vec<usize> = all.iter().skip(ALERTS).flat_map(|it| it.numbers.clone()).collect();
+        let more = if more.is_empty() { 0 } else { self.mark_width(&more) + 2 * NAME };
+        let paths = self.marks.paths(key);
+        let paths = if paths.is_empty() { 0 } else { self.mark_width(paths) + 2 * NAME };
+        each.max().unwrap_or_default().max(more).max(paths)
     }
 
     /// Width of a network's box in which its ranges fit.
@@ -247,29 +294,28 @@ impl Cards<'_> {
         block
     }
 
-    /// Brackets between overlapping subnets of one column, in the margin beside it.
+    /// Lines between overlapping subnets of one column, in the margin beside it, and of neighbouring columns, between them.
+    /// Subnets further apart have the number of the finding only.
     fn clashes(&self, block: &mut Block) {
-        for (at, upper) in block.inner.iter().enumerate() {
-            for lower in &block.inner[at + 1..] {
-                let column = upper.rect.x == lower.rect.x;
-                if column && self.marks.between(&upper.key, &lower.key) {
-                    let x = upper.rect.x;
-                    let (from, to) = (upper.rect.y + 14, lower.rect.y + 14);
-                    block.clashes.push(vec![(x, from), (x - 5, from), (x - 5, to), (x, to)]);
-                }
+        for (at, one) in block.inner.iter().enumerate() {
+            for other in block.inner[at + 1..].iter().filter(|other| self.marks.between(&one.key, &other.key))
+            {
+                let (left, right) = if other.rect.x < one.rect.x { (other, one) } else { (one, other) };
+                let (from, to) = (left.rect.y + 14, right.rect.y + 14);
+                let x = right.rect.x;
+                // A column is ten pixels from the next one.
+                let start = match x - left.rect.right() {
+                    gap if gap < 0 => x,
+                    0..=10 => left.rect.right(),
+                    _ => continue,
+                };
+                block.clashes.push(vec![(start, from), (x - 5, from), (x - 5, to), (x, to)]);
             }
         }
     }
 
     /// Lays out small boxes in lines. Returns the bottom of the last line.
-    pub(crate) fn flow(
-        &self,
-        block: &mut Block,
-        mut chips: Vec<(String, Change, String, String)>,
-        x: i32,
-        y: i32,
-        room: i32,
-    ) -> i32 {
+    pub(crate) fn flow(&self, block: &mut Block, mut chips: Vec<Chip>, x: i32, y: i32, room: i32) -> i32 {
         let more = chips.len().saturating_sub(CHIPS);
         chips.truncate(CHIPS);
         if more > 0 {
@@ -281,9 +327,14 @@ impl Cards<'_> {
             let text = if sign.is_empty() { text } else { format!("{sign} {text}") };
             let mut chip = Block::new(BoxKind::Chip, &key, change);
             chip.tip = tip;
-            let w =
-                self.write(&mut chip, &Words::new(&text, 11, Style::Plain).change(change), 8, 15, room - 16)
-                    + 16;
+            chip.alert = self.marks.marks(&key);
+            let numbers = self.marks.numbers(&key);
+            let spare = if numbers.is_empty() { 0 } else { self.mark_width(&numbers) };
+            let words = Words::new(&text, 11, Style::Plain).change(change);
+            let mut w = self.write(&mut chip, &words, 8, 15, room - 16 - spare) + 16;
+            if spare > 0 {
+                w += self.mark(&mut chip, &numbers, w - 4, 15) - 6;
+            }
             chip.rect = Rect { x: 0, y: 0, w, h: 21 };
             if left + w > x + room && left > x {
                 left = x;
@@ -296,7 +347,7 @@ impl Cards<'_> {
         top + 21
     }
 
-    pub(crate) fn log_chips(&self, key: &str) -> Vec<(String, Change, String, String)> {
+    pub(crate) fn log_chips(&self, key: &str) -> Vec<Chip> {
         let logs = self.index.logs.get(key).into_iter().flatten();
         logs.map(|log| {
             let tip = format!("flow log to {}\n{}", log.destination, log.head.key);
@@ -305,7 +356,16 @@ impl Cards<'_> {
         .collect()
     }
 
-    fn network_chips(&self, key: &str) -> Vec<(String, Change, String, String)> {
+    pub(crate) fn managed_chips(&self, all: Option<&Vec<&Managed>>) -> Vec<Chip> {
+        let chip = |managed: &&Managed| {
+            let Managed { head, .. } = managed;
+            let text = format!("{} {}", managed.short(), head.name);
+            (text, head.change, head.key.clone(), format!("{}\n{}", managed.word(), head.key))
+        };
+        all.into_iter().flatten().map(chip).collect()
+    }
+
+    fn network_chips(&self, key: &str) -> Vec<Chip> {
         let mut chips = Vec::new();
         for gateway in self.index.gateways.get(key).into_iter().flatten() {
             let text = format!("{} {}", gateway.kind.short(), gateway.head.name);
@@ -319,6 +379,7 @@ impl Cards<'_> {
                 chips.push((text, endpoint.head.change, endpoint.head.key.clone(), tip));
             }
         }
+        chips.extend(self.managed_chips(self.index.managed.get(key)));
         for (peering, other) in self.index.peerings.get(key).into_iter().flatten() {
             let text = format!("peering {} – {other}", peering.head.name);
             let tip = format!("peering with {other}\n{}", peering.head.key);
@@ -356,20 +417,44 @@ impl Cards<'_> {
         if nat.count() > 0 {
             words.push("NAT".to_owned());
         }
-        let peerings = self.index.peerings.get(key).map_or(0, Vec::len);
-        if peerings > 0 {
-            words.push(count(peerings, "peering"));
+        let managed = self.index.managed_of(key);
+        for kind in [ManagedKind::Cluster, ManagedKind::Balancer] {
+            let number = managed.iter().filter(|managed| managed.kind == kind).count();
+            if number > 0 {
+                words.push(count(number, kind.word()));
+            }
         }
         let text = words.join(" · ");
-        self.write(&mut block, &Words::new(&text, 11, Style::Muted), PAD, 57 + extra, width - 2 * PAD);
-        let bar = Rect { x: PAD, y: 65 + extra, w: width - 2 * PAD, h: 6 };
-        let mut h = 68 + extra;
+        let mut y = 57 + extra;
+        self.write(&mut block, &Words::new(&text, 11, Style::Muted), PAD, y, width - 2 * PAD);
+        y = self.peerings(&mut block, key, y, width - 2 * PAD);
+        let mut h = y + 11;
         if let Some(range) = network.ranges.iter().find(|range| range.addr().is_ipv4()) {
+            let bar = Rect { x: PAD, y: y + 8, w: width - 2 * PAD, h: 6 };
             block.bars = shares(range, subnets, bar);
-            h = 80 + extra;
+            h = y + 23;
         }
         block.rect = Rect { x: 0, y: 0, w: width, h };
         block
+    }
+
+    /// One line for each of the first peerings of a network, below `y`. Returns the base of the last line.
+    fn peerings(&self, block: &mut Block, key: &str, mut y: i32, room: i32) -> i32 {
+        let peerings = self.index.peerings.get(key).map(Vec::as_slice).unwrap_or_default();
+        for (peering, other) in peerings.iter().take(PEERINGS) {
+            y += 16;
+            let change = peering.head.change;
+            let sign = change.sign();
+            let gap = if sign.is_empty() { "" } else { " " };
+            let text = format!("{sign}{gap}peering {} – {other}", peering.head.name);
+            self.write(block, &Words::new(&text, 11, Style::Plain).change(change), PAD, y, room);
+        }
+        if peerings.len() > PEERINGS {
+            y += 16;
+            let more = format!("and {} more peerings", peerings.len() - PEERINGS);
+            self.write(block, &Words::new(&more, 11, Style::Muted), PAD, y, room);
+        }
+        y
     }
 
     fn tip(&self, network: &Network) -> String {

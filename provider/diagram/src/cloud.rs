@@ -10,7 +10,7 @@ use crate::overlay;
 use crate::route::{Unit, draw};
 use crate::scene::{Block, BoxKind, Line, Rect, Style};
 use std::collections::{BTreeMap, BTreeSet};
-use warren_model::topology::{Change, GatewayKind, Home, Key, Network, StoreKind, Topology};
+use warren_model::topology::{Change, GatewayKind, Home, Key, Network, StoreKind};
 
 /// Gap between boxes of one column.
 const GAP: i32 = 18;
@@ -23,7 +23,12 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
     let networks: Vec<&Network> = all.networks.values().filter(|network| network.head.home == home).collect();
     let loose: Vec<_> =
         cards.index.hosts_in.get("").into_iter().flatten().filter(|host| host.head.home == home).collect();
-    if networks.is_empty() && loose.is_empty() && !all.stores.values().any(|store| store.head.home == home) {
+    let services_apart: Vec<_> = cards.index.loose.iter().filter(|it| it.head.home == home).collect();
+    if networks.is_empty()
+        && loose.is_empty()
+        && services_apart.is_empty()
+        && !all.stores.values().any(|store| store.head.home == home)
+    {
         return None;
     }
     let hubs = hubs(cards.index, &networks);
@@ -38,7 +43,7 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
         units.len() - 1
     };
     // The middle, from top to bottom: the internet, hubs with their transit gateways, services.
-    let internet = uses_internet(all, home).map(|change| {
+    let internet = uses_internet(cards.index, home).map(|change| {
         let at = put(&mut units, node(cards, "Internet", "", change, "internet"), &[]);
         centre.push(at);
         at
@@ -74,6 +79,9 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
         .filter(|network| !hubs.iter().any(|hub| hub.head.key == network.head.key))
         .collect();
     spokes.sort_by_cached_key(|network| (natural(&network.head.name), network.head.key.clone()));
+    if detail != Detail::Grouped {
+        spokes = beside(cards, &spokes);
+    }
     let mut sides: Vec<usize> = Vec::new();
     match detail {
         Detail::Grouped => {
@@ -94,6 +102,10 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
     for host in loose {
         let block = node(cards, &host.head.name, &host.what, host.head.change, &host.head.key);
         sides.push(put(&mut units, block, std::slice::from_ref(&host.head.key)));
+    }
+    for managed in services_apart {
+        let block = node(cards, &managed.head.name, &managed.word(), managed.head.change, &managed.head.key);
+        sides.push(put(&mut units, block, std::slice::from_ref(&managed.head.key)));
     }
     let mut nets = nets(cards.index, home, &place, internet, services);
     nets.extend(port.map(|root| overlay::net(cards, home, root, &place)));
@@ -121,6 +133,38 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
     Some((block, lines))
 }
 
+/// Networks in their order, but each followed by those that it is peered with or overlaps, so that lines between them are short.
+fn beside<'a>(cards: &Cards<'_>, spokes: &[&'a Network]) -> Vec<&'a Network> {
+    let at: BTreeMap<&str, usize> =
+        spokes.iter().enumerate().map(|(at, network)| (network.head.key.as_str(), at)).collect();
+    let mut near: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); spokes.len()];
+    let mut link = |a: &str, b: &str| {
+        if let (Some(&a), Some(&b)) = (at.get(a), at.get(b)) {
+            near[a].insert(b);
+            near[b].insert(a);
+        }
+    };
+    for peering in cards.index.all.peerings.values() {
+        if let (Some(a), Some(b)) = (&peering.left, &peering.right) {
+            link(a, b);
+        }
+    }
+    for network in spokes {
+        let key = &network.head.key;
+        cards.marks.others(key).iter().for_each(|other| link(key, other.side.address()));
+    }
+    let mut placed = vec![false; spokes.len()];
+    let mut order = Vec::new();
+    let mut waiting: Vec<usize> = (0..spokes.len()).rev().collect();
+    while let Some(next) = waiting.pop() {
+        if !std::mem::replace(&mut placed[next], true) {
+            order.push(spokes[next]);
+            waiting.extend(near[next].iter().rev().filter(|it| !placed[**it]));
+        }
+    }
+    order
+}
+
 fn transit_node(
     cards: &Cards<'_>,
     units: &mut Vec<Unit>,
@@ -137,11 +181,12 @@ fn transit_node(
 }
 
 /// The internet node, if anything in the cloud is linked to the internet.
-fn uses_internet(all: &Topology, home: Home) -> Option<Change> {
-    let any = all.gateways.values().any(|gateway| {
+fn uses_internet(index: &Index<'_>, home: Home) -> Option<Change> {
+    let balanced = index.loose.iter().any(|it| it.head.home == home && it.public);
+    let any = index.all.gateways.values().any(|gateway| {
         gateway.head.home == home && matches!(gateway.kind, GatewayKind::Internet | GatewayKind::EgressOnly)
     });
-    any.then_some(Change::Keep)
+    (any || balanced).then_some(Change::Keep)
 }
 
 /// Services with endpoints, and stores.

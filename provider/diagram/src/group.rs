@@ -80,6 +80,8 @@ pub(crate) fn card(cards: &Cards<'_>, name: &str, members: &[&Network]) -> Block
     let key = format!("group:{name}");
     let overlapping = members.iter().filter(|network| !cards.marks.others(&network.head.key).is_empty());
     let overlapping = overlapping.count();
+    let numbers = members.iter().flat_map(|network| cards.marks.numbers(&network.head.key));
+    let numbers: Vec<usize> = numbers.collect::<std::collections::BTreeSet<_>>().into_iter().collect();
     let mut block = Block::new(BoxKind::Group, &key, common(changes.clone()));
     if block.change == Change::Update && !changes.clone().all(|change| change == Change::Update) {
         // The tiles show the changes; the frame of a mixed group stays neutral.
@@ -92,7 +94,8 @@ pub(crate) fn card(cards: &Cards<'_>, name: &str, members: &[&Network]) -> Block
         (Some(first), Some(last)) => format!("{} – {}", first.network(), last.broadcast()),
         _ => "ranges known after apply".to_owned(),
     };
-    let width = COMPACT.max(cards.ruler.width(&span, 11, false) + 24);
+    let marked = if overlapping > 0 { cards.mark_width(&numbers) + 150 } else { 0 };
+    let width = COMPACT.max(cards.ruler.width(&span, 11, false).max(marked) + 24);
     let room = width - 24;
     let change = block.change;
     cards.write(&mut block, &Words::new(name, 14, Style::Strong).change(change), 12, 23, room - badge);
@@ -114,7 +117,8 @@ pub(crate) fn card(cards: &Cards<'_>, name: &str, members: &[&Network]) -> Block
     if overlapping > 0 {
         top += 16;
         let text = format!("overlaps: {}", count(overlapping, "network"));
-        cards.write(&mut block, &Words::new(&text, 11, Style::Strong).alert(), 12, top, room);
+        let w = cards.mark(&mut block, &numbers, 12, top);
+        cards.write(&mut block, &Words::new(&text, 11, Style::Strong).alert(), 12 + w, top, room - w);
         block.alert = true;
     }
     let step = TILE + 2;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use warren_model::topology::{
-    Change, Endpoint, EndpointKind, FlowLog, Gateway, Host, Peering, RouteTable, SecurityGroup, Subnet,
-    Target, Topology,
+    Change, Endpoint, EndpointKind, FlowLog, Gateway, Host, Managed, Peering, RouteTable, SecurityGroup,
+    Subnet, Target, Topology,
 };
 
 /// A topology with indexes.
@@ -17,6 +17,11 @@ pub(crate) struct Index<'a> {
     pub(crate) endpoints_in: BTreeMap<&'a str, Vec<&'a Endpoint>>,
     pub(crate) groups: BTreeMap<&'a str, Vec<&'a SecurityGroup>>,
     pub(crate) hosts_in: BTreeMap<&'a str, Vec<&'a Host>>,
+    pub(crate) managed_in: BTreeMap<&'a str, Vec<&'a Managed>>,
+    /// Managed services of a network that are in no subnet of the plan.
+    pub(crate) managed: BTreeMap<&'a str, Vec<&'a Managed>>,
+    /// Managed services that are in no network of the plan.
+    pub(crate) loose: Vec<&'a Managed>,
     pub(crate) logs: BTreeMap<&'a str, Vec<&'a FlowLog>>,
     /// Peerings of a network, with the other side.
     pub(crate) peerings: BTreeMap<&'a str, Vec<(&'a Peering, &'a str)>>,
@@ -35,6 +40,9 @@ impl<'a> Index<'a> {
             endpoints_in: BTreeMap::new(),
             groups: BTreeMap::new(),
             hosts_in: BTreeMap::new(),
+            managed_in: BTreeMap::new(),
+            managed: BTreeMap::new(),
+            loose: Vec::new(),
             logs: BTreeMap::new(),
             peerings: BTreeMap::new(),
             table_of: BTreeMap::new(),
@@ -70,6 +78,18 @@ impl<'a> Index<'a> {
         for host in all.hosts.values() {
             index.hosts_in.entry(host.subnet.as_deref().unwrap_or_default()).or_default().push(host);
         }
+        for managed in all.managed.values() {
+            let mut placed = false;
+            for subnet in managed.subnets.iter().filter(|key| all.subnets.contains_key(*key)) {
+                index.managed_in.entry(subnet).or_default().push(managed);
+                placed = true;
+            }
+            match managed.network.as_deref().filter(|key| all.networks.contains_key(*key)) {
+                _ if placed => {}
+                Some(network) => index.managed.entry(network).or_default().push(managed),
+                None => index.loose.push(managed),
+            }
+        }
         for log in all.flow_logs.values() {
             index.logs.entry(log.of.as_deref().unwrap_or_default()).or_default().push(log);
         }
@@ -97,6 +117,15 @@ impl<'a> Index<'a> {
     pub(crate) fn table(&self, subnet: &Subnet) -> Option<&'a RouteTable> {
         let main = || self.main_of.get(subnet.network.as_deref()?);
         self.table_of.get(subnet.head.key.as_str()).or_else(main).copied()
+    }
+
+    /// The managed services in a network and its subnets, each of them once.
+    pub(crate) fn managed_of(&self, network: &str) -> Vec<&'a Managed> {
+        let subnets = self.subnets.get(network).map(Vec::as_slice).unwrap_or_default();
+        let inside = subnets.iter().filter_map(|subnet| self.managed_in.get(subnet.head.key.as_str()));
+        let all = inside.chain(self.managed.get(network)).flatten();
+        let by_key: BTreeMap<&str, &Managed> = all.map(|it| (it.head.key.as_str(), *it)).collect();
+        by_key.into_values().collect()
     }
 
     /// Weight of a network as a hub: the gateways and endpoints that others can use.

@@ -1,5 +1,6 @@
 //! The summary for a pull request.
 
+use crate::Options;
 use crate::card::{count, join, visible};
 use crate::names::distinct;
 use crate::subnet::ranges;
@@ -10,7 +11,6 @@ use std::fmt::Write as _;
 use tera::{Context, Tera};
 use warren_model::reach::Lists;
 use warren_model::topology::{Change, Destination, GatewayConfig, Plan, Target, Topology, compare};
-use warren_model::verdict::Verdict;
 
 /// Maximum number of rows in the table of changes; the rest are counted.
 const ROWS: usize = 100;
@@ -29,7 +29,8 @@ struct Row {
 }
 
 /// Text of the summary.
-pub(crate) fn render(plan: &Plan, title: &str, verdict: &Verdict) -> Result<String, tera::Error> {
+pub(crate) fn render(plan: &Plan, title: &str, options: &Options) -> Result<String, tera::Error> {
+    let verdict = &options.verdict;
     let all = distinct(crate::unattached::gather(compare(plan)));
     let mut rows = rows(&all);
     rows.sort_by_key(|row| row.word);
@@ -65,7 +66,7 @@ pub(crate) fn render(plan: &Plan, title: &str, verdict: &Verdict) -> Result<Stri
     let paths = paths.map(|path| format!("{}<br>{}", escape(&path.message), long(&hops(path))));
     context.insert("forbidden", &paths.collect::<Vec<_>>());
     let listed = verdict.overlaps.len().min(FINDINGS) + verdict.paths.len().min(FINDINGS);
-    context.insert("unlisted", &(verdict.overlaps.len() + verdict.paths.len() - listed));
+    context.insert("unlisted", &(verdict.overlaps.len() + verdict.paths.len() - listed + options.omitted));
     context.insert("mermaid", &crate::mermaid::mermaid(&all, verdict));
     let mut tera = Tera::default();
     // The inserted values are already escaped for Markdown.
@@ -172,6 +173,14 @@ fn rows(all: &Topology) -> Vec<Row> {
     }
     for host in all.hosts.values() {
         add(&host.head, "host", escape(&host.what));
+    }
+    for managed in all.managed.values() {
+        let subnets = managed.subnets.iter().filter(|key| all.subnets.contains_key(*key));
+        let places: Vec<String> = subnets.map(|key| escape(all.name(key))).collect();
+        let network = managed.network.as_deref().filter(|_| places.is_empty());
+        let place = network.map_or_else(|| places.join(", "), |key| escape(all.name(key)));
+        let within = if place.is_empty() { String::new() } else { format!(" in {place}") };
+        add(&managed.head, managed.kind.word(), format!("{}{within}", managed.short()));
     }
     for config in all.configs.values() {
         add(&config.head, "gateway configuration", groups(config));

@@ -7,7 +7,7 @@ use crate::subnet::ranges;
 use crate::theme::LIGHT;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use warren_model::topology::{Change, EndpointKind, GatewayKind, Home, Host, Target, Topology};
+use warren_model::topology::{Change, EndpointKind, GatewayKind, Home, Host, Key, Managed, Target, Topology};
 use warren_model::verdict::{Overlap, Verdict};
 
 /// Maximum number of networks; the rest are counted.
@@ -81,6 +81,16 @@ fn graph(all: &Topology, verdict: &Verdict) -> Graph {
             let label = format!("{}endpoint {}", sign(endpoint.head.change), endpoint.service);
             nodes.push((inner, label, endpoint.head.change));
         }
+        for managed in all.managed.values().filter(|it| network_of(all, it) == Some(&network.head.key)) {
+            let inner = format!("{id}m{}", nodes.len());
+            ids.insert(&managed.head.key, inner.clone());
+            let change = managed.head.change;
+            for subnet in managed.subnets.iter().filter_map(|key| ids.get(key.as_str())) {
+                graph.links.push((inner.clone(), subnet.clone(), String::new(), change));
+            }
+            let label = format!("{}{} {}", sign(change), managed.short(), managed.head.name);
+            nodes.push((inner, label, change));
+        }
         let inside = |host: &&Host| {
             let subnet = host.subnet.as_ref().and_then(|key| all.subnets.get(key));
             subnet.is_some_and(|subnet| subnet.network.as_ref() == Some(&network.head.key))
@@ -93,6 +103,15 @@ fn graph(all: &Topology, verdict: &Verdict) -> Graph {
         }
         let cluster = Cluster { id, label, change: network.head.change, nodes };
         graph.clouds.entry(network.head.home).or_default().push(cluster);
+    }
+    for managed in all.managed.values().filter(|it| network_of(all, it).is_none()) {
+        let id = format!("m{}", graph.nodes.len());
+        ids.insert(&managed.head.key, id.clone());
+        if managed.public {
+            graph.links.push((id.clone(), "internet".to_owned(), String::new(), managed.head.change));
+        }
+        let label = format!("{}{} {}", sign(managed.head.change), managed.word(), managed.head.name);
+        graph.nodes.push((id, label, managed.head.change));
     }
     if graph.links.iter().any(|(_, to, ..)| to == "internet") {
         graph.nodes.push(("internet".to_owned(), "Internet".to_owned(), Change::Keep));
@@ -137,6 +156,13 @@ fn graph(all: &Topology, verdict: &Verdict) -> Graph {
         graph.nodes.push(("more".to_owned(), format!("and {more} more networks"), Change::Keep));
     }
     graph
+}
+
+/// The network that a managed service is drawn in.
+fn network_of<'a>(all: &'a Topology, managed: &'a Managed) -> Option<&'a Key> {
+    let subnets = managed.subnets.iter().filter_map(|key| all.subnets.get(key));
+    let network = subnets.filter_map(|subnet| subnet.network.as_ref()).next();
+    network.or(managed.network.as_ref()).filter(|key| all.networks.contains_key(*key))
 }
 
 /// Maximum number of links that show findings.

@@ -37,6 +37,12 @@ pub(crate) fn nets(
                 net.push(at, gateway.head.change, ("internet", network), &gateway.head.key);
             }
         }
+        for managed in index.loose.iter().filter(|it| it.head.home == home && it.public) {
+            let key = &managed.head.key;
+            if let Some(&at) = place.get(key) {
+                net.push(at, managed.head.change, ("internet", key), key);
+            }
+        }
         nets.push(net);
     }
     if let Some(root) = services {
@@ -81,7 +87,8 @@ fn peering_nets(index: &Index<'_>, home: Home, place: &BTreeMap<Key, usize>) -> 
                 return true;
             }
             let other = if *from == root { *to } else { *from };
-            net.push(other, peering.head.change, (a, b), &peering.head.key);
+            let tip = format!("{}: peering {}", peering.head.key, peering.head.name);
+            net.push(other, peering.head.change, (a, b), &tip);
             false
         });
         nets.push(net);
@@ -95,20 +102,21 @@ impl Net {
     }
 
     pub(crate) fn push(&mut self, at: usize, change: Change, ends: (&str, &str), tip: &str) {
+        let tip = tip.lines().map(visible).collect::<Vec<_>>().join("\n");
         match self.terminals.iter_mut().find(|terminal| terminal.at == at) {
             Some(terminal) if at != self.root => {
                 // One line represents several objects.
                 terminal.change = common([terminal.change, change]);
                 if terminal.tips < 8 {
                     terminal.tip.push('\n');
-                    terminal.tip.push_str(&visible(tip));
+                    terminal.tip.push_str(&tip);
                 }
                 terminal.tips += 1;
             }
             Some(_) => {}
             None => {
                 let ends = Some((ends.0.to_owned(), ends.1.to_owned()));
-                self.terminals.push(Terminal { at, change, ends, tip: visible(tip), tips: 1 });
+                self.terminals.push(Terminal { at, change, ends, tip, tips: 1 });
             }
         }
     }

@@ -10,7 +10,8 @@
 //!
 //! A box has ports on the side that faces the middle. From a port a stub leads into the gutter beside the column, to
 //! the net's lane there; lanes of one net are joined by its lane in the channel above. No link
-//! crosses a box.
+//! crosses a box. Short lanes are near the boxes, and a port is on that side of the others to which its net leads, so that
+//! neighbours are linked without crossing the long lanes.
 
 use crate::index::common;
 use crate::scene::{Block, Line, LinkKind};
@@ -193,6 +194,7 @@ struct Plan {
     lane: BTreeMap<(usize, usize), i32>,
     /// Number of lanes by gutter.
     lanes: BTreeMap<usize, i32>,
+    middle: usize,
     /// Lane in the channel by net and side, with its first and last gutter.
     channel: BTreeMap<(usize, bool), (i32, usize, usize)>,
     channel_lanes: i32,
@@ -205,6 +207,7 @@ impl Plan {
             straight: Vec::new(),
             lane: BTreeMap::new(),
             lanes: BTreeMap::new(),
+            middle,
             channel: BTreeMap::new(),
             channel_lanes: 0,
         };
@@ -268,7 +271,23 @@ impl Plan {
     /// Assigns every port a distinct height in its gutter.
     fn place(&mut self, units: &[Unit], ports: Ports) {
         let mut taken: BTreeMap<usize, BTreeMap<i32, usize>> = BTreeMap::new();
-        for ((unit, gutter), list) in ports {
+        // The boxes that each net touches from a gutter, from top to bottom.
+        let mut touched: BTreeMap<(usize, usize), BTreeSet<i32>> = BTreeMap::new();
+        for ((unit, gutter), list) in &ports {
+            for (net, ..) in list {
+                touched.entry((*net, *gutter)).or_default().insert(units[*unit].block.rect.y);
+            }
+        }
+        for ((unit, gutter), mut list) in ports {
+            let here = units[unit].block.rect.y;
+            // Nets that lead up are above those that lead in both directions or to the channel, and nets that lead down are
+            // below.
+            list.sort_by_key(|(net, ..)| {
+                let others = touched.get(&(*net, gutter));
+                let up = others.is_some_and(|all| all.iter().any(|y| *y < here));
+                let down = others.is_some_and(|all| all.iter().any(|y| *y > here));
+                i32::from(down) - i32::from(up)
+            });
             let rect = units[unit].block.rect;
             let room = rect.h - 24;
             let step = (room / i32::try_from(list.len()).unwrap_or(1).max(1)).clamp(1, 12);
@@ -326,6 +345,9 @@ impl Plan {
             }
         }
         let mut ends: BTreeMap<usize, Vec<Vec<(i32, i32)>>> = BTreeMap::new();
+        let mut gutters: Vec<_> = gutters.into_iter().collect();
+        // A lane that leads to the channel is longer than any other.
+        gutters.sort_by_key(|(key, (from, to))| (to.saturating_sub(*from), *key));
         for ((net, gutter), (from, to)) in gutters {
             let lanes = ends.entry(gutter).or_default();
             let clear = |lane: &Vec<(i32, i32)>| {
@@ -343,6 +365,8 @@ impl Plan {
             .map(|(gutter, lanes)| (*gutter, i32::try_from(lanes.len()).unwrap_or_default()))
             .collect();
         let mut lanes: Vec<Vec<(usize, usize)>> = Vec::new();
+        // The longest is at the top, so that the shorter ones do not cross its ends.
+        channel.sort_by_key(|(net, side, first, last)| (std::cmp::Reverse(last - first), *net, *side));
         for (net, side, first, last) in channel {
             let clear = |lane: &Vec<(usize, usize)>| lane.iter().all(|(a, b)| last < *a || *b < first);
             let at = lanes.iter().position(clear).unwrap_or(lanes.len());
@@ -357,9 +381,11 @@ impl Plan {
 
     fn lines(&self, units: &[Unit], nets: &[Net], gutters: &[i32], top: i32) -> Vec<Line> {
         let lane_x = |net: usize, gutter: usize| {
-            gutters.get(gutter).copied().unwrap_or_default()
-                + 14
-                + LANE * self.lane.get(&(net, gutter)).copied().unwrap_or_default()
+            let lane = self.lane.get(&(net, gutter)).copied().unwrap_or_default();
+            let lanes = self.lanes.get(&gutter).copied().unwrap_or_default();
+            // The first lane is near the boxes of the gutter, which face the middle.
+            let lane = if gutter < self.middle { lane } else { lanes - 1 - lane };
+            gutters.get(gutter).copied().unwrap_or_default() + 14 + LANE * lane.max(0)
         };
         let line = |net: usize, change: Change, points: Vec<(i32, i32)>| Line {
             kind: nets[net].kind,

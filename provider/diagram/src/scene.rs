@@ -97,14 +97,20 @@ pub struct Label {
     pub struck: bool,
     /// In the colour of findings.
     pub alert: bool,
+    /// The number of a finding, on a ground in the colour of findings.
+    pub mark: bool,
 }
+
+/// Room around the number of a finding: at its left and right, and above and below its letters.
+pub(crate) const MARK: (i32, i32) = (5, 1);
 
 impl Label {
     /// The area that letters may cover.
     pub fn rect(&self) -> Rect {
         // Ascender and descender of Inter and DejaVu Sans, as parts of the size.
         let (up, down) = (self.size * 97 / 100, self.size * 25 / 100);
-        Rect { x: self.x, y: self.y - up, w: self.w, h: up + down }
+        let (dx, dy) = if self.mark { MARK } else { (0, 0) };
+        Rect { x: self.x - dx, y: self.y - up - dy, w: self.w + 2 * dx, h: up + down + 2 * dy }
     }
 }
 

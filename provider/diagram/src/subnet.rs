@@ -1,6 +1,6 @@
 //! Boxes of subnets.
 
-use crate::card::{Cards, NAME, Words, visible};
+use crate::card::{Cards, Chip, NAME, Words, visible};
 use crate::scene::{Block, BoxKind, Rect, Style};
 use warren_model::topology::{Change, Destination, EndpointKind, Subnet};
 
@@ -93,7 +93,7 @@ impl Cards<'_> {
         now.max(was).max(alerts).max(each.max().unwrap_or_default() + NAME + 20)
     }
 
-    fn subnet_chips(&self, subnet: &Subnet) -> Vec<(String, Change, String, String)> {
+    fn subnet_chips(&self, subnet: &Subnet) -> Vec<Chip> {
         let key = subnet.head.key.as_str();
         let mut chips = Vec::new();
         for gateway in self.index.gateways_in.get(key).into_iter().flatten() {
@@ -109,6 +109,7 @@ impl Cards<'_> {
             let tip = format!("{what} for {}\n{}", endpoint.service, endpoint.head.key);
             chips.push((text, endpoint.head.change, endpoint.head.key.clone(), tip));
         }
+        chips.extend(self.managed_chips(self.index.managed_in.get(key)));
         for host in self.index.hosts_in.get(key).into_iter().flatten() {
             let text = format!("{} {}", host.what, host.head.name);
             chips.push((text, host.head.change, host.head.key.clone(), host.head.key.clone()));

@@ -1,6 +1,6 @@
 //! Renders a scene as SVG without scripts, links or foreign objects. Every text is escaped.
 
-use crate::scene::{BADGE, Block, BoxKind, Label, Line, Sample, Scene, Style, TILE};
+use crate::scene::{BADGE, Block, BoxKind, Label, Line, Rect, Sample, Scene, Style, TILE};
 use crate::text::measured;
 use crate::theme::{DARK, LIGHT, Palette, Theme, dash, slot};
 use std::fmt::Write as _;
@@ -107,7 +107,7 @@ pub(crate) fn colours(out: &mut String, palette: &Palette) {
     }
     let _ = write!(
         out,
-        ".sign{{stroke:{page}}}.box.alert,.box.finding{{stroke:{alert};stroke-width:3}}.box.finding{{fill:{card};stroke-width:1}}.t.alert{{fill:{alert}}}"
+        ".sign{{stroke:{page}}}.mark{{fill:{alert}}}.t.on{{fill:{page}}}.box.alert,.box.finding{{stroke:{alert};stroke-width:3}}.box.finding{{fill:{card};stroke-width:1}}.box.chip.alert{{stroke-width:1.5}}.t.alert{{fill:{alert}}}"
     );
 }
 
@@ -268,10 +268,24 @@ fn labels(out: &mut String, labels: &[Label]) {
         if label.alert {
             class.push_str(" alert");
         }
+        if label.mark {
+            class.push_str(" on");
+            let Rect { x, y, w, h } = label.rect();
+            let _ = write!(
+                out,
+                "<rect class=\"mark\" x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" rx=\"{}\"/>",
+                h / 2
+            );
+        }
         if !name.is_empty() && label.style != Style::Muted && !label.alert {
             let _ = write!(class, " {name}");
         }
-        let (x, anchor) = if label.end { (label.x + label.w, " text-anchor=\"end\"") } else { (label.x, "") };
+        let (x, anchor) = match label {
+            // Narrow fonts leave room on both sides of a number.
+            Label { mark: true, .. } => (label.x + label.w / 2, " text-anchor=\"middle\""),
+            Label { end: true, .. } => (label.x + label.w, " text-anchor=\"end\""),
+            _ => (label.x, ""),
+        };
         let _ = write!(
             out,
             "<text class=\"{class}\" x=\"{x}\" y=\"{}\" font-size=\"{}\"{anchor}",

@@ -22,20 +22,14 @@ impl Ruler {
         i32::try_from(width.div_ceil(EM)).unwrap_or(i32::MAX)
     }
 
-    /// The text in at most three lines, broken at spaces. The last one ends with an ellipsis if more follows.
+    /// The text in lines, broken at spaces. No word is left out: it may be a range.
     pub(crate) fn wrap(&self, text: &str, size: i32, room: i32) -> Vec<String> {
         let mut lines = vec![String::new()];
         for word in text.split(' ') {
-            let full = lines.len() == 3;
             let Some(line) = lines.last_mut() else { break };
             let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
-            // Room for the ellipsis.
-            let spare = if full { size + 4 } else { 0 };
-            if line.is_empty() || self.width(&longer, size, false) <= room - spare {
+            if line.is_empty() || self.width(&longer, size, false) <= room {
                 *line = longer;
-            } else if full {
-                line.push_str(" …");
-                break;
             } else {
                 lines.push(word.to_owned());
             }

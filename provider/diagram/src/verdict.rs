@@ -5,52 +5,84 @@ use crate::index::Index;
 use crate::route::Net;
 use crate::scene::{Block, BoxKind, LinkKind, Style};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use warren_model::topology::{Change, GatewayKind, Home, Key, Topology};
 use warren_model::verdict::{Overlap, Path, Side, Verdict};
 
-/// Maximum number of findings in the list, and of lines in one cloud; the rest are counted.
-const ROWS: usize = 24;
-const LINES: usize = 24;
+/// Maximum number of findings in the list; the rest are counted.
+const ROWS: usize = 60;
+/// Maximum number of lines in one cloud. Findings beyond it have their number at both places only.
+const LINES: usize = 60;
 const PAD: i32 = 18;
 
 /// The findings by the objects that they are about.
 pub(crate) struct Marks<'a> {
     verdict: &'a Verdict,
+    /// Number of findings that the verdict leaves out.
+    omitted: usize,
     /// By key: the other side of each overlap.
-    others: BTreeMap<&'a str, Vec<&'a Side>>,
-    on_path: BTreeSet<&'a str>,
+    others: BTreeMap<&'a str, Vec<Other<'a>>>,
+    /// By key: the numbers of forbidden paths.
+    on_path: BTreeMap<&'a str, Vec<usize>>,
+}
+
+/// The other side of the overlaps of an object.
+pub(crate) struct Other<'a> {
+    /// The numbers of the findings.
+    pub(crate) numbers: Vec<usize>,
+    pub(crate) side: &'a Side,
 }
 
 impl<'a> Marks<'a> {
-    pub(crate) fn new(verdict: &'a Verdict) -> Self {
-        let mut others: BTreeMap<&str, Vec<&Side>> = BTreeMap::new();
-        for Overlap { sides: [left, right], .. } in &verdict.overlaps {
-            for (own, other) in [(left, right), (right, left)] {
+    /// Findings have the numbers of the list: forbidden paths first, then overlaps.
+    pub(crate) fn new(verdict: &'a Verdict, omitted: usize) -> Self {
+        let mut others: BTreeMap<&str, Vec<Other<'_>>> = BTreeMap::new();
+        for (at, Overlap { sides: [left, right], .. }) in verdict.overlaps.iter().enumerate() {
+            let number = verdict.paths.len() + at + 1;
+            for (own, side) in [(left, right), (right, left)] {
                 let list = others.entry(own.address()).or_default();
                 // Several ranges of one object may overlap the same range.
-                if !list.contains(&other) {
-                    list.push(other);
+                match list.iter_mut().find(|other| other.side == side) {
+                    Some(other) => other.numbers.push(number),
+                    None => list.push(Other { numbers: vec![number], side }),
                 }
             }
         }
-        let on_path = verdict.paths.iter().flat_map(|path| path.hops.iter().map(|(key, _)| key.as_str()));
-        Self { verdict, others, on_path: on_path.collect() }
+        let mut on_path: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, path) in verdict.paths.iter().enumerate() {
+            let keys: BTreeSet<&str> = path.hops.iter().map(|(key, _)| key.as_str()).collect();
+            keys.into_iter()
+                .filter(|key| !key.is_empty())
+                .for_each(|key| on_path.entry(key).or_default().push(at + 1));
+        }
+        Self { verdict, omitted, others, on_path }
     }
 
     /// The other sides of the overlaps of an object.
-    pub(crate) fn others(&self, key: &str) -> &[&'a Side] {
+    pub(crate) fn others(&self, key: &str) -> &[Other<'a>] {
         self.others.get(key).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The numbers of the forbidden paths that an object is on.
+    pub(crate) fn paths(&self, key: &str) -> &[usize] {
+        self.on_path.get(key).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The numbers of all findings about an object.
+    pub(crate) fn numbers(&self, key: &str) -> Vec<usize> {
+        let overlaps = self.others(key).iter().flat_map(|other| &other.numbers);
+        let mut numbers: Vec<usize> = self.paths(key).iter().chain(overlaps).copied().collect();
+        numbers.sort_unstable();
+        numbers
     }
 
     /// Whether the object overlaps another or is on a forbidden path.
     pub(crate) fn marks(&self, key: &str) -> bool {
-        self.others.contains_key(key) || self.on_path.contains(key)
+        self.others.contains_key(key) || self.on_path.contains_key(key)
     }
 
     /// Whether two objects overlap each other.
     pub(crate) fn between(&self, left: &str, right: &str) -> bool {
-        self.others(left).iter().any(|other| other.address() == right)
+        self.others(left).iter().any(|other| other.side.address() == right)
     }
 
     /// The lines of one cloud: between the networks of each overlap, and along each forbidden path.
@@ -102,34 +134,41 @@ impl<'a> Marks<'a> {
         let mut block = Block::new(BoxKind::Cloud, "findings", Change::Keep);
         cards.write(&mut block, &Words::new("Findings", 15, Style::Strong).alert(), PAD, 28, 300);
         let mut y = 40;
-        let paths = paths.iter().map(|path| (path.message.clone(), hops(path), keys(path)));
+        let paths = paths.iter().map(|path| (path.message.clone(), steps(path), keys(path)));
         let overlaps = overlaps.iter().map(|overlap| {
             let keys = overlap.sides.iter().map(|side| side.address().to_owned()).collect();
-            (sentence(all, overlap), String::new(), keys)
+            // Names of any length leave room for the ranges.
+            let fit = |name: &str| cards.ruler.fit(&visible(name), 12, false, width - 2 * PAD - 60);
+            (sentence_with(all, overlap, &fit), Vec::new(), keys)
         });
-        for (text, more, keys) in paths.chain(overlaps).take(ROWS) {
+        let shown = (self.verdict.overlaps.len() + self.verdict.paths.len()).min(ROWS);
+        let widest = cards.mark_width(&[shown]).max(cards.mark_width(&[shown.min(88)]));
+        for (at, (text, more, keys)) in paths.chain(overlaps).take(ROWS).enumerate() {
             let mut row = Block::new(BoxKind::Finding, "", Change::Keep);
             row.refs = keys;
+            cards.mark(&mut row, &[at + 1], 8, 20);
+            let x = 8 + widest;
+            let room = width - 2 * PAD - 8 - x;
             let mut bottom = 4;
-            for line in cards.ruler.wrap(&visible(&text), 12, width - 2 * PAD - 16) {
+            for line in cards.ruler.wrap(&visible(&text), 12, room) {
                 bottom += 16;
                 let words = Words::new(&line, 12, Style::Plain).alert();
-                cards.write(&mut row, &words, 8, bottom, width - 2 * PAD - 16);
+                cards.write(&mut row, &words, x, bottom, room);
             }
-            if !more.is_empty() {
-                for line in cards.ruler.wrap(&visible(&more), 11, width - 2 * PAD - 16) {
-                    bottom += 15;
-                    let words = Words::new(&line, 11, Style::Muted);
-                    cards.write(&mut row, &words, 8, bottom, width - 2 * PAD - 16);
-                }
+            for line in more.iter().flat_map(|step| cards.ruler.wrap(&visible(step), 11, room)) {
+                bottom += 15;
+                let words = Words::new(&line, 11, Style::Muted);
+                cards.write(&mut row, &words, x, bottom, room);
             }
-            row.tip = format!("{}\n{}", visible(&text), visible(&more));
+            let lines: Vec<String> = std::iter::once(&text).chain(&more).map(|line| visible(line)).collect();
+            row.tip = lines.join("\n");
             row.rect = crate::scene::Rect { x: 0, y: 0, w: width - 2 * PAD, h: bottom + 7 };
             row.shift(PAD, y);
             y = row.rect.bottom() + 4;
             block.inner.push(row);
         }
-        let rest = (self.verdict.overlaps.len() + self.verdict.paths.len()).saturating_sub(ROWS);
+        let all = self.verdict.overlaps.len() + self.verdict.paths.len();
+        let rest = all.saturating_sub(ROWS) + self.omitted;
         if rest > 0 {
             let more = format!("and {rest} more");
             cards.write(&mut block, &Words::new(&more, 12, Style::Muted), PAD + 8, y + 14, width - 2 * PAD);
@@ -142,9 +181,34 @@ impl<'a> Marks<'a> {
 
 /// `10.30.0.0/16 of dev overlaps 10.30.0.0/16 of prod`.
 pub(crate) fn sentence(all: &Topology, overlap: &Overlap) -> String {
+    sentence_with(all, overlap, &str::to_owned)
+}
+
+/// The sentence with the names as `fit` writes them.
+fn sentence_with(all: &Topology, overlap: &Overlap, fit: &dyn Fn(&str) -> String) -> String {
     let [left, right] = &overlap.sides;
     let note = if overlap.warning { " (warning)" } else { "" };
-    format!("{} of {} overlaps {} of {}{note}", left.net, name(all, left), right.net, name(all, right))
+    let [one, other] = [left, right].map(|side| fit(&name(all, side)));
+    format!("{} of {one} overlaps {} of {other}{note}", left.net, right.net)
+}
+
+/// Numbers as runs: `1–3, 7`. Beyond a few runs, the rest are left out.
+pub(crate) fn runs(numbers: &[usize]) -> String {
+    const RUNS: usize = 6;
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => runs.push((*number, *number)),
+        }
+    }
+    let more = if runs.len() > RUNS { ", …" } else { "" };
+    let texts = runs.iter().take(RUNS).map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}–{last}"),
+    });
+    texts.collect::<Vec<_>>().join(", ") + more
 }
 
 /// Name of the object of a side, with that of its network and of its secondary range.
@@ -158,12 +222,13 @@ pub(crate) fn name(all: &Topology, side: &Side) -> String {
 
 /// The hops of a path in one text: `1. subnet a › 2. route table b`.
 pub(crate) fn hops(path: &Path) -> String {
+    steps(path).join(" › ")
+}
+
+/// The hops of a path, each with its number: `1. subnet a`.
+fn steps(path: &Path) -> Vec<String> {
     let texts = path.hops.iter().map(|(_, text)| text).filter(|text| !text.is_empty());
-    let mut out = String::new();
-    for (at, text) in texts.enumerate() {
-        let _ = write!(out, "{}{}. {text}", if at == 0 { "" } else { " › " }, at + 1);
-    }
-    out
+    texts.enumerate().map(|(at, text)| format!("{}. {text}", at + 1)).collect()
 }
 
 fn keys(path: &Path) -> Vec<Key> {

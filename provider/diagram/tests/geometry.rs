@@ -1,120 +1,17 @@
 //! Nothing overlaps, texts lie in their boxes, links go around boxes, and every text can be read.
 
 mod common;
+mod sound;
 
 use proptest::prelude::*;
 use serde_json::json;
+use sound::{sound, texts};
 use warren_diagram::theme::{DARK, LIGHT, Palette};
-use warren_diagram::{Block, BoxKind, Detail, Line, LinkKind, Options, Rect, Scene, scene, space_scene};
+use warren_diagram::{Detail, Line, Options, Scene, scene, space_scene};
 use warren_model::topology::Plan;
-use warren_model::verdict::{Overlap, Path, Side, Verdict};
 
 fn picture(plan: &Plan) -> Scene {
     scene(plan, &Options { diff: true, ..Options::default() })
-}
-
-/// Everything that must hold of a picture.
-fn sound(scene: &Scene) {
-    let page = Rect { x: 0, y: 0, w: scene.w, h: scene.h };
-    apart(&scene.blocks, &page);
-    for label in &scene.labels {
-        assert!(page.contains(&label.rect()), "{label:?} leaves the page");
-        assert!(
-            scene.blocks.iter().all(|block| !block.rect.overlaps(&label.rect())),
-            "{label:?} lies on a box"
-        );
-    }
-    for (at, label) in scene.labels.iter().enumerate() {
-        let others = &scene.labels[at + 1..];
-        assert!(
-            others.iter().all(|other| !other.rect().overlaps(&label.rect())),
-            "{label:?} lies on another"
-        );
-    }
-    let boxes: Vec<&Block> = scene.blocks.iter().flat_map(|cloud| &cloud.inner).collect();
-    for line in &scene.lines {
-        for pair in line.points.windows(2) {
-            let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
-            assert!(x1 == x2 || y1 == y2, "{line:?} is slanted");
-            // A line touches the edge of the box it ends at and enters none.
-            let way = Rect { x: x1.min(x2), y: y1.min(y2), w: (x1 - x2).abs(), h: (y1 - y2).abs() };
-            assert!(page.contains(&way), "{line:?} leaves the page");
-            for name in scene.blocks.iter().flat_map(|cloud| &cloud.labels) {
-                let area = Rect { w: way.w.max(1), h: way.h.max(1), ..way };
-                assert!(!name.rect().overlaps(&area), "{line:?} crosses {:?}", name.text);
-            }
-            for block in &boxes {
-                let rect = block.rect;
-                let inside = way.x < rect.right() && rect.x < way.right().max(way.x + 1)
-                    && way.y < rect.bottom() && rect.y < way.bottom().max(way.y + 1)
-                    // On the edge is not inside.
-                    && !(way.w == 0 && (way.x == rect.x || way.x == rect.right()))
-                    && !(way.h == 0 && (way.y == rect.y || way.y == rect.bottom()));
-                assert!(!inside, "{line:?} crosses {:?} {rect:?}", block.key);
-            }
-        }
-    }
-    // Two links never lie upon each other: they could not be told apart.
-    let mut runs: Vec<(bool, i32, i32, i32, usize)> = Vec::new();
-    for line in &scene.lines {
-        for pair in line.points.windows(2) {
-            let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
-            if x1 == x2 {
-                runs.push((true, x1, y1.min(y2), y1.max(y2), line.net));
-            } else {
-                runs.push((false, y1, x1.min(x2), x1.max(x2), line.net));
-            }
-        }
-    }
-    runs.sort();
-    for (at, a) in runs.iter().enumerate() {
-        for b in runs[at + 1..].iter().take_while(|b| (b.0, b.1) == (a.0, a.1) && b.2 < a.3) {
-            assert!(a.4 == b.4, "links {} and {} lie upon each other at {:?} and {:?}", a.4, b.4, a, b);
-        }
-    }
-}
-
-/// Boxes lie in their parent, apart from each other, and so do the parent's own texts.
-fn apart(blocks: &[Block], parent: &Rect) {
-    let mut sorted: Vec<&Block> = blocks.iter().collect();
-    sorted.sort_by_key(|block| block.rect.x);
-    for (at, block) in sorted.iter().enumerate() {
-        assert!(parent.contains(&block.rect), "{:?} {:?} leaves {parent:?}", block.key, block.rect);
-        for other in sorted[at + 1..].iter().take_while(|other| other.rect.x < block.rect.right()) {
-            assert!(!block.rect.overlaps(&other.rect), "{:?} lies on {:?}", block.key, other.key);
-        }
-        for (at, label) in block.labels.iter().enumerate() {
-            let area = label.rect();
-            assert!(block.rect.contains(&area), "{label:?} leaves {:?} {:?}", block.key, block.rect);
-            for other in &block.labels[at + 1..] {
-                assert!(!other.rect().overlaps(&area), "{label:?} lies on {other:?}");
-            }
-            for inner in &block.inner {
-                assert!(!inner.rect.overlaps(&area), "{label:?} lies on {:?}", inner.key);
-            }
-            for (x, y, _) in &block.tiles {
-                assert!(!area.overlaps(&Rect { x: *x, y: *y, w: 6, h: 6 }), "{label:?} lies on tiles");
-            }
-            if !block.inner.is_empty() || block.kind != BoxKind::Chip {
-                for (bar, _) in &block.bars {
-                    assert!(!area.overlaps(bar), "{label:?} lies on a bar");
-                }
-            }
-        }
-        if let Some(badge) = block.badge() {
-            let texts = block.labels.iter().map(|label| label.rect());
-            let boxes = block.inner.iter().map(|inner| inner.rect);
-            assert!(
-                texts.chain(boxes).all(|it| !it.overlaps(&badge)),
-                "something lies on the sign of {:?}",
-                block.key
-            );
-        }
-        for (bar, _) in &block.bars {
-            assert!(block.rect.contains(bar), "a bar leaves {:?}", block.key);
-        }
-        apart(&block.inner, &block.rect);
-    }
 }
 
 #[test]
@@ -254,85 +151,6 @@ fn overlays_of_every_size() {
     }
 }
 
-/// Overlaps have a line between both places and a text at each, also in one network; the list names all of them.
-#[test]
-fn overlaps_are_marked_at_both_places() {
-    let vpc = |name: &str, range: &str| {
-        let values = json!({"id": format!("vpc-{name}"), "cidr_block": range, "tags": {"Name": "child"}});
-        let mut change = common::change("aws_vpc.this", "create", values);
-        change["address"] = format!("module.{name}.aws_vpc.this").into();
-        change
-    };
-    let subnet = |name: &str, range: &str| {
-        common::change(
-            &format!("aws_subnet.{name}"),
-            "create",
-            json!({"id": name, "vpc_id": "vpc-a", "cidr_block": range, "tags": {"Name": name}}),
-        )
-    };
-    let all = vec![
-        vpc("a", "10.0.0.0/16"),
-        vpc("b", "10.0.128.0/17"),
-        subnet("one", "10.0.0.0/23"),
-        subnet("two", "10.0.1.0/24"),
-    ];
-    let plan = common::read("plan.json", &common::plan(all));
-    let overlap = |left: (&str, &str), right: (&str, &str)| Overlap {
-        sides: [left, right]
-            .map(|(name, net)| Side { name: name.into(), net: net.parse().expect("a range") }),
-        warning: false,
-        rule: "overlap",
-    };
-    let verdict = Verdict {
-        overlaps: vec![
-            overlap(("module.a.aws_vpc.this", "10.0.0.0/16"), ("module.b.aws_vpc.this", "10.0.128.0/17")),
-            overlap(("aws_subnet.one", "10.0.0.0/23"), ("aws_subnet.two", "10.0.1.0/24")),
-        ],
-        paths: vec![Path {
-            name: "apart".into(),
-            message: "a reaches b".into(),
-            warning: false,
-            hops: vec![
-                ("aws_subnet.one".into(), "subnet one".into()),
-                ("module.b.aws_vpc.this".into(), String::new()),
-            ],
-        }],
-    };
-    for detail in [Detail::Full, Detail::Compact, Detail::Grouped] {
-        let options = Options { diff: true, detail, verdict: verdict.clone(), ..Options::default() };
-        let scene = scene(&plan, &options);
-        sound(&scene);
-        let texts = texts(&scene);
-        for text in
-            ["10.0.0.0/16 of child (module.a) overlaps 10.0.128.0/17 of child (module.b)", "a reaches b"]
-        {
-            // A long sentence has several lines.
-            assert!(texts.join(" ").contains(text), "{text:?} is not in {texts:?}");
-        }
-        if detail == Detail::Grouped {
-            continue;
-        }
-        for text in ["overlaps 10.0.128.0/17 of child (", "overlaps 10.0.0.0/16 of child ("] {
-            assert!(texts.iter().any(|it| it.starts_with(text)), "{text:?} is not in {texts:?}");
-        }
-        for kind in [LinkKind::Clash, LinkKind::Forbidden] {
-            let ends = |line: &&Line| line.kind == kind && line.ends.is_some();
-            assert!(scene.lines.iter().filter(ends).count() >= 1, "{kind:?}");
-        }
-        let mut brackets = 0;
-        scene.blocks.iter().for_each(|block| block.walk(&mut |block| brackets += block.clashes.len()));
-        assert_eq!(brackets, usize::from(detail == Detail::Full));
-    }
-    let options = Options { verdict, ..Options::default() };
-    let mermaid = warren_diagram::mermaid(&plan, &options);
-    assert!(mermaid.contains("x==x|\"10.0.0.0/16 overlaps 10.0.128.0/17\"|"), "{mermaid}");
-    assert!(mermaid.contains("==>|\"forbidden#58; apart\"|"), "{mermaid}");
-    let dot = warren_diagram::dot(&plan, &options);
-    assert!(dot.contains("10.0.0.0/16 overlaps 10.0.128.0/17") && dot.contains("forbidden: apart"), "{dot}");
-    let markdown = warren_diagram::markdown(&plan, &options).expect("a summary");
-    assert!(markdown.contains("**Overlaps**") && markdown.contains("**Forbidden paths**"), "{markdown}");
-}
-
 /// A link has the colour of its kind, and the sign of its change. Peerings and secondary ranges have names.
 #[test]
 fn links_keep_their_colour_and_names() {
@@ -362,6 +180,10 @@ fn links_keep_their_colour_and_names() {
     let plan = common::read("plan.json", &common::plan(all));
     let options = Options { diff: true, theme: warren_diagram::Theme::Light, ..Options::default() };
     sound(&scene(&plan, &options));
+    // Without its subnets, a network names its peerings too.
+    let compact = scene(&plan, &Options { detail: Detail::Compact, ..options.clone() });
+    sound(&compact);
+    assert!(texts(&compact).contains(&"+ peering to-b – b".to_owned()), "{:?}", texts(&compact));
     let svg = warren_diagram::svg(&plan, &options);
     assert!(!svg.contains(".line.create{stroke"), "{svg}");
     for text in [
@@ -375,14 +197,6 @@ fn links_keep_their_colour_and_names() {
     }
     let mermaid = warren_diagram::mermaid(&plan, &options);
     assert!(mermaid.contains("nodes 10.0.0.0/20, pods 10.4.0.0/14"), "{mermaid}");
-}
-
-fn texts(scene: &Scene) -> Vec<String> {
-    let mut texts = Vec::new();
-    for block in &scene.blocks {
-        block.walk(&mut |block| texts.extend(block.labels.iter().map(|label| label.text.clone())));
-    }
-    texts
 }
 
 /// Names are shortened beside long ranges, and can still be read as a tooltip. Ranges are never shortened.
@@ -447,6 +261,35 @@ fn a_cluster_is_drawn_with_its_pods() {
     }
     let mermaid = warren_diagram::mermaid(&plan, &Options { diff: true, ..Options::default() });
     assert!(mermaid.contains("cluster of 4 pods with 8 GPUs each train"), "{mermaid}");
+}
+
+/// Kubernetes clusters and load balancers are in every subnet that they have addresses in, else in their network, else beside
+/// the networks, linked to the internet if it reaches them.
+#[test]
+fn clusters_and_load_balancers_are_where_their_addresses_are() {
+    let plan = common::read("plan.json", include_str!("../../../tests/plans/corpus/clusters.json"));
+    for detail in [Detail::Full, Detail::Compact] {
+        let scene = scene(&plan, &Options { detail, ..Options::default() });
+        sound(&scene);
+        let texts = texts(&scene);
+        let count = |text: &str| texts.iter().filter(|it| *it == text).count();
+        let chips = ["EKS training", "NLB metrics", "public ALB web", "GKE serving", "AKS apps"].map(count);
+        let azure = count("2 subnets · 1 cluster · 2 load balancers");
+        // The network in the middle of a cloud has its subnets in every detail.
+        match detail {
+            Detail::Full => assert_eq!((chips, azure), ([2, 2, 2, 1, 1], 0), "{texts:?}"),
+            _ => assert_eq!((chips, azure), ([2, 2, 2, 1, 0], 1), "{texts:?}"),
+        }
+        assert_eq!(count("public LB"), 2, "{texts:?}");
+        assert!(!texts.iter().any(|text| text.contains("LB esp") || text == "esp"), "{texts:?}");
+        let reached = |name: &str| {
+            let to = |line: &&Line| {
+                line.ends.as_ref().is_some_and(|(from, to)| from == "internet" && to.contains(name))
+            };
+            scene.lines.iter().filter(to).count()
+        };
+        assert_eq!(["azurerm_lb.edge", "forwarding_rule.site"].map(reached), [1, 1]);
+    }
 }
 
 fn luminance(colour: &str) -> f64 {

@@ -11,12 +11,25 @@ use warren_diagram::{Detail, Options};
 use warren_model::Model;
 use warren_model::topology::Plan;
 use warren_model::verdict::Verdict;
-use warren_planfile::{Source, read_topology};
+use warren_planfile::{Source, read_policy, read_topology};
 
 /// Folders with plans as JSON, from the root of the workspace.
 const FOLDERS: &[&str] = &["tests/plans/corpus", "tests/plans/states", "provider/diagram/tests/fixtures"];
 
-/// Every plan with its name and the overlaps in it, in order.
+/// Every plan forbids this, and many do it.
+const POLICY: &str = "
+assertions:
+  - { name: nothing comes in, from: internet, to: '*', expect: unreachable, allow_empty: true }
+  - { name: nothing leaves, from: '*', to: internet, expect: unreachable, allow_empty: true }
+";
+
+/// Plans with a policy of their own, about paths between networks and of peers.
+const POLICIES: &[(&str, &str)] = &[
+    ("example", include_str!("../../../provider/diagram/tests/fixtures/policy.yaml")),
+    ("overlay", include_str!("../../../provider/diagram/tests/fixtures/overlay-policy.yaml")),
+];
+
+/// Every plan with its name and what a check finds in it, in order.
 ///
 /// # Errors
 /// A folder or plan cannot be read.
@@ -42,10 +55,10 @@ pub fn plans() -> Result<Vec<(String, Plan, Verdict)>> {
     Ok(plans)
 }
 
-/// The overlaps that a check finds in a plan.
+/// What a check finds in a plan: overlaps, and paths to and from the internet, which a policy forbids.
 ///
 /// # Errors
-/// The text is not a plan.
+/// The text is not a plan, or a policy cannot be read.
 pub fn verdict(name: &str, text: &str) -> Result<Verdict> {
     let input = warren_planfile::read(&Source { name: "plan.json", text, owner: None });
     let input = input.map_err(|errors| anyhow::anyhow!("{name}: {errors:?}"))?;
@@ -57,7 +70,13 @@ pub fn verdict(name: &str, text: &str) -> Result<Verdict> {
         &Fabrics::default(),
         &screen,
     );
-    Ok(warren_check::verdict(&report, &[], &read(name, text)?, &screen))
+    let own = POLICIES.iter().filter(|(plan, _)| *plan == name).map(|(_, policy)| *policy);
+    let mut assertions = Vec::new();
+    for policy in std::iter::once(POLICY).chain(own) {
+        let read = read_policy(&Source { name: "policy.yaml", text: policy, owner: None });
+        assertions.extend(read.map_err(|errors| anyhow::anyhow!("{name}: {errors:?}"))?);
+    }
+    Ok(warren_check::verdict(&report, &assertions, &read(name, text)?, &screen))
 }
 
 /// Reads one plan.

@@ -6,5 +6,6 @@
 pub mod browser;
 pub mod corpus;
 pub mod font;
+pub mod layout;
 pub mod librsvg;
 pub mod picture;

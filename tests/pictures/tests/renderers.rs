@@ -67,7 +67,15 @@ fn pictures() -> Vec<(String, String)> {
         plans.push((name, common::read("plan", &text), verdict));
     }
     assert!(plans.iter().any(|(_, _, verdict)| verdict.overlaps.len() > 9), "no plan has overlaps");
-    plans.iter().flat_map(|(name, plan, verdict)| corpus::pictures(name, plan, verdict)).collect()
+    let longest = plans.iter().flat_map(|(_, _, verdict)| &verdict.paths).map(|path| path.hops.len()).max();
+    assert!(longest > Some(4), "no plan has a forbidden path of several hops: {longest:?}");
+    let pictures: Vec<_> =
+        plans.iter().flat_map(|(name, plan, verdict)| corpus::pictures(name, plan, verdict)).collect();
+    for kind in ["clash", "forbidden"] {
+        let line = format!("<path class=\"line {kind}\"");
+        assert!(pictures.iter().any(|(_, svg)| svg.contains(&line)), "no picture has a line {kind}");
+    }
+    pictures
 }
 
 fn sound(renderer: &str, pictures: &[(String, String)], areas: &[Vec<Area>]) {

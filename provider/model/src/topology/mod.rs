@@ -6,6 +6,7 @@
 mod access;
 mod compare;
 mod endpoint;
+mod managed;
 mod names;
 mod overlay;
 mod rules;
@@ -19,6 +20,7 @@ use std::fmt;
 pub use access::{Access, Condition, Fact, Request, Statement, Test};
 pub use compare::compare;
 pub use endpoint::{Endpoint, EndpointKind, Store, StoreKind};
+pub use managed::{Managed, ManagedKind};
 pub use names::{Content, Direction, Record, ResolverEndpoint, ResolverRule, Zone, ZoneKind};
 pub use overlay::{Allow, GatewayConfig, Overlay, PeerGroup, SitePeer, Unread, Zones};
 pub use rules::{AclRule, Firewall, NetworkAcl, Peer, Protocol, Rule, SecurityGroup};
@@ -453,6 +455,8 @@ topology! {
     firewalls: Firewall,
     /// Hosts.
     hosts: Host,
+    /// Kubernetes clusters and load balancers.
+    managed: Managed,
     /// Gateway configurations.
     configs: GatewayConfig,
     /// Registries and buckets.
@@ -487,6 +491,7 @@ impl Topology {
             .or_else(|| self.attachments.get(key).map(|object| &object.head))
             .or_else(|| self.groups.get(key).map(|object| &object.head))
             .or_else(|| self.hosts.get(key).map(|object| &object.head))
+            .or_else(|| self.managed.get(key).map(|object| &object.head))
             .or_else(|| self.configs.get(key).map(|object| &object.head));
         head.map_or(key, |head| head.name.as_str())
     }

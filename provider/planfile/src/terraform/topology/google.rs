@@ -2,9 +2,9 @@
 
 use super::super::resource::{Attribute, Values};
 use super::super::role::{Role, is};
-use super::Reader;
 use super::aws::store;
 use super::view::{Item, Link, View, blurred, flag, integer, range, texts};
+use super::{Reader, managed};
 use std::collections::BTreeMap;
 use warren_model::topology::{
     Change, Destination, Endpoint, EndpointKind, Firewall, Gateway, GatewayKind, Home, Host, Key, Network,
@@ -19,6 +19,7 @@ pub(super) const READERS: &[(Role, Reader)] = &[
     ("gcp.router", router),
     ("gcp.global_address", global_address),
     ("gcp.instance", instance),
+    ("gcp.vpn_gateway", vpn_gateway),
     ("gcp.registry", registry),
     ("gcp.bucket", bucket),
 ];
@@ -370,14 +371,14 @@ fn nat(view: &mut View<'_>, item: &Item<'_>) {
     view.topology.gateways.insert(gateway.head.key.clone(), gateway);
 }
 
-/// Private Service Connect: an address of the network for Google's services.
+/// Private Service Connect: an address of the network for Google's services. Any other rule may be a load balancer.
 fn forwarding_rule(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
-    let Some(target) = values.text("target").or_else(|| values.text("bundle")) else { return };
+    let target = values.text("target").or_else(|| values.text("bundle"));
     let service = match target {
-        "all-apis" | "vpc-sc" => "googleapis",
-        text if text.contains("serviceAttachments") => text.rsplit('/').next().unwrap_or(text),
-        _ => return,
+        Some("all-apis" | "vpc-sc") => "googleapis",
+        Some(text) if text.contains("serviceAttachments") => text.rsplit('/').next().unwrap_or(text),
+        _ => return managed::forwarding_rule(view, item),
     };
     let network = view.link(item, "network", NETWORKS).key();
     // Warren names the address itself, hashicorp/google an address resource or its address.
@@ -415,6 +416,19 @@ fn instance(view: &mut View<'_>, item: &Item<'_>) {
         config: None,
     };
     view.topology.hosts.insert(host.head.key.clone(), host);
+}
+
+fn vpn_gateway(view: &mut View<'_>, item: &Item<'_>) {
+    let gateway = Gateway {
+        head: view.head(item, Home::Google),
+        kind: GatewayKind::Vpn,
+        network: view.link(item, "network", NETWORKS).key(),
+        subnet: None,
+        serves: None,
+        associates: true,
+        propagates: true,
+    };
+    view.topology.gateways.insert(gateway.head.key.clone(), gateway);
 }
 
 fn registry(view: &mut View<'_>, item: &Item<'_>) {

@@ -7,6 +7,7 @@ mod aws_rules;
 mod azure;
 mod gateway;
 mod google;
+mod managed;
 mod names;
 mod policies;
 mod view;
@@ -29,6 +30,7 @@ const OBJECTS: &[&[(Role, Reader)]] = &[
     aws::READERS,
     google::READERS,
     azure::READERS,
+    managed::READERS,
     aws_routes::READERS,
     aws_rules::READERS,
     aws_acls::READERS,
@@ -200,6 +202,8 @@ fn mention(topology: &mut Topology) {
     topology.subnets.values().for_each(|subnet| note(&subnet.network, subnet.head.home));
     topology.attachments.values().for_each(|attachment| note(&attachment.network, attachment.head.home));
     topology.endpoints.values().for_each(|endpoint| note(&endpoint.network, endpoint.head.home));
+    let unplaced = topology.managed.values().filter(|managed| managed.subnets.is_empty());
+    unplaced.for_each(|managed| note(&managed.network, managed.head.home));
     for zone in topology.zones.values() {
         zone.networks.iter().for_each(|network| note(&Some(network.clone()), zone.head.home));
     }
