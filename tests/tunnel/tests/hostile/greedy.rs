@@ -14,6 +14,7 @@ use warren_tunnel_tests::{Fabric, Namespace, wait_for};
 const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 200, 0, 2));
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 2);
 const REST: &str = r#"
+STORE
 [pool]
 prefixes = ["10.100.0.0/24"]
 [groups.gpu]
