@@ -5,10 +5,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use warren_budget::Source;
-use warren_wire::PublicKey;
 use warren_wire::token::TokenId;
+use warren_wire::{PublicKey, UnixTime};
 
-use crate::machine::Leases;
+use crate::machine::{Leases, RECORD_MARGIN};
 use crate::pool::{Family, Full, Ranges, draw};
 use crate::record::{AddressRecord, Ending, Key, Lease, State, UseRecord};
 use crate::step::Step;
@@ -24,7 +24,7 @@ impl Leases {
         let key = enrolment.key;
         if let Some(record) = self.replica.evicted.get(&key) {
             if self.is_in_force(now, record.value.until) {
-                return Err(self.final_if_sure(now, Refusal::Evicted(record.value.until)));
+                return Err(self.barred(now, record.value.until, Refusal::Evicted(record.value.until)));
             }
             step.transaction.delete.push(Key::Evicted(key));
         }
@@ -61,7 +61,8 @@ impl Leases {
             let held = before.filter(|lease| {
                 lease.is_live() && lease.token == enrolment.token && self.pool.covers(&lease.addresses)
             });
-            let lease = held.ok_or_else(|| self.final_if_sure(now, Refusal::NoLease))?;
+            let lease =
+                held.ok_or_else(|| if self.doubts_clock(now) { Refusal::Clock } else { Refusal::NoLease })?;
             if lease.closing {
                 let state = State::Live { seen: now.wall, ttl: self.ttl_seconds() };
                 let renewed = Lease { state, closing: false, ..self.aged(now, key, &lease) };
@@ -103,7 +104,7 @@ impl Leases {
         let (token, key) = (enrolment.token, enrolment.key);
         let Some(record) = self.replica.revoked.get(&token).map(|entry| &entry.value) else { return Ok(()) };
         if !record.known && self.is_in_force(now, record.until) {
-            return Err(self.final_if_sure(now, Refusal::Revoked));
+            return Err(self.barred(now, record.until, Refusal::Revoked));
         }
         let Some(until) = record.suspended().filter(|until| self.is_in_force(now, *until)) else {
             return Ok(());
@@ -112,12 +113,13 @@ impl Leases {
         if has_lease || self.replica.slot(token, key).is_some() {
             return Ok(());
         }
-        Err(self.final_if_sure(now, Refusal::Suspended(until)))
+        Err(self.barred(now, until, Refusal::Suspended(until)))
     }
 
-    /// A refusal that rests on the time of day is not final while that is in doubt.
-    fn final_if_sure(&self, now: Now, refusal: Refusal) -> Refusal {
-        if self.doubts_clock(now) { Refusal::Clock } else { refusal }
+    /// A refusal until a time of day is not final while that is in doubt, unless the time is so far away that no clock that is
+    /// tolerated makes a difference.
+    fn barred(&self, now: Now, until: UnixTime, refusal: Refusal) -> Refusal {
+        if self.doubts_clock(now) && until <= now.wall.plus(RECORD_MARGIN) { Refusal::Clock } else { refusal }
     }
 
     fn check_source(&self, enrolment: &Enrolment, replaced: Option<PublicKey>) -> Result<(), Refusal> {

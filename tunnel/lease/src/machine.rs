@@ -24,7 +24,7 @@ const SUSPENDED_AFTER: Duration = Duration::from_secs(90);
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How long records of tokens and evictions are kept beyond their end: a gateway whose clock is slow still needs them.
-const RECORD_MARGIN: Duration = Duration::from_secs(3600);
+pub(crate) const RECORD_MARGIN: Duration = Duration::from_secs(3600);
 
 /// A gateway that has not written a beat for so long has ended.
 const BEAT_KEPT: Duration = Duration::from_secs(3600);

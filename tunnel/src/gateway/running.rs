@@ -113,8 +113,8 @@ impl Running {
             .enable_all()
             .build()
             .while_doing(|| "starting threads".into())?;
-        // Dropped before the runtime if something does not start.
         let supervision = Supervision(supervisor.clone());
+        supervisor.starting();
         let audit = Audit::open(config.audit.file.as_deref())?;
         supervisor.restarted_task(runtime.handle(), "audit log", {
             let audit = Arc::clone(&audit);
@@ -242,6 +242,7 @@ impl Running {
         tracing::info!(fabric = %config.fabric, gateway = %config.name, udp = config.listen.udp,
             forward = inner.forwarding.forward.name(), reason = inner.forwarding.reason, pool = ?config.pool.prefixes, key = %inner.key, "gateway is up");
         drop(config);
+        supervisor.started();
         Ok(Self {
             supervision,
             _admin: admin,

@@ -29,6 +29,8 @@ struct Shared {
     probes: Mutex<Vec<(&'static str, Probe)>>,
     /// Whether everything ends now, as it should.
     ending: AtomicBool,
+    /// Whether not everything is up: if something fails now, the rest ends with it.
+    starting: AtomicBool,
 }
 
 /// What happens when something has died.
@@ -48,6 +50,18 @@ impl Supervisor {
     /// Sets what happens when something has died. It is given the name, once for each death.
     pub fn on_death(&self, action: impl Fn(&str) + Send + 'static) {
         *self.0.on_death.lock() = Some(Box::new(action));
+    }
+
+    /// Until [`Supervisor::started`], deaths are kept, but not reported.
+    pub fn starting(&self) {
+        self.0.starting.store(true, Ordering::Relaxed);
+    }
+
+    /// Everything is up. Deaths until now are reported.
+    pub fn started(&self) {
+        self.0.starting.store(false, Ordering::Relaxed);
+        let dead = std::mem::take(&mut *self.0.dead.lock());
+        dead.iter().for_each(|name| self.died(name));
     }
 
     /// From now on, an end is not a death.
@@ -153,8 +167,11 @@ impl Supervisor {
         if self.0.ending.load(Ordering::Relaxed) {
             return;
         }
-        tracing::error!(name, "a thread or task has ended unexpectedly");
         self.0.dead.lock().push(name.to_owned());
+        if self.0.starting.load(Ordering::Relaxed) {
+            return;
+        }
+        tracing::error!(name, "a thread or task has ended unexpectedly");
         if let Some(action) = &*self.0.on_death.lock() {
             action(name);
         }
@@ -214,6 +231,17 @@ mod tests {
         supervisor.end();
         drop(runtime);
         assert_eq!(supervisor.dead(), ["returned", "panicked"]);
+    }
+
+    #[test]
+    fn a_death_during_the_start_is_told_when_all_is_up() {
+        let (supervisor, deaths) = watched();
+        supervisor.starting();
+        drop(supervisor.watch("early"));
+        assert!(deaths.try_recv().is_err());
+        supervisor.started();
+        assert_eq!(deaths.try_recv().unwrap(), "early");
+        assert_eq!(supervisor.dead(), ["early"]);
     }
 
     #[test]

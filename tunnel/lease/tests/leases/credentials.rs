@@ -219,7 +219,7 @@ fn no_refusal_is_final_while_the_clock_is_in_doubt() {
     world.nodes[0] = world.boot_with(|settings| settings.shared = Some(shared));
     let over = Enrolment { over: true, ..pod(&world, 1, "", 0) };
     assert_eq!(try_as(&mut world, over.clone()), Err(Refusal::Clock));
-    world.revoke(0, 2);
+    world.revoke_until(0, 2, 1200, true);
     world.quiesce();
     world.answers.clear();
     let revoked = pod(&world, 1, "", 0);

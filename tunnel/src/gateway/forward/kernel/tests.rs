@@ -67,9 +67,11 @@ fn the_table_of_rules_with_sites() {
         table.script(&[("10.101.0.1".parse().unwrap(), Place::Group("site".parse().unwrap()))].into());
     let (_, particular) = script.split_once("  chain from-pods").unwrap();
     insta::assert_snapshot!(particular);
-    assert!(script.contains(
-        "set never4 { type ipv4_addr; flags interval; elements = { 0.0.0.0/32, 10.100.0.0/16, 127"
-    ));
+    assert!(
+        script.contains(
+            "set never4 { type ipv4_addr; flags interval; elements = { 0.0.0.0/8, 10.100.0.0/16, 100"
+        )
+    );
     assert!(script.contains("fd00:2::1/128"), "its own address towards sites is no pod's to reach: {script}");
 }
 

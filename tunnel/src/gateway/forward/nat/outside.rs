@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::{Poll, ready};
 
-use tokio::io::ReadBuf;
+use tokio::io::{Interest, ReadBuf};
 use tokio::net::UdpSocket;
 use warren_device::user::{self, Net};
 use warren_proxy::net::{Dial as _, DialError, Either, System, SystemStream};
@@ -79,7 +79,15 @@ impl Socket {
     pub(super) async fn recv(&self) -> io::Result<Vec<u8>> {
         match self {
             Self::System(socket) => loop {
-                socket.readable().await?;
+                // The ICMP error that a datagram was answered with makes a socket no readable one.
+                let ready = socket.ready(Interest::READABLE | Interest::ERROR).await?;
+                if ready.is_error() {
+                    // It is taken now, and so is no longer ready.
+                    _ = socket.try_io(Interest::ERROR, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
+                    if let Some(error) = socket.take_error()? {
+                        return Err(error);
+                    }
+                }
                 match BUFFER
                     .with_borrow_mut(|buffer| socket.try_recv(buffer).map(|length| buffer[..length].to_vec()))
                 {
