@@ -33,10 +33,7 @@ pub(crate) struct Ack {
     pub(crate) now: Nanos,
     /// Bytes newly delivered, cumulatively or selectively.
     pub(crate) delivered: u64,
-    /// Bytes newly held to be lost.
-    pub(crate) lost: u64,
-    /// In flight before and after.
-    pub(crate) prior_flight: u64,
+    /// In flight afterwards.
     pub(crate) flight: u64,
     /// Bytes delivered since the stream began.
     pub(crate) total_delivered: u64,
@@ -44,13 +41,35 @@ pub(crate) struct Ack {
     pub(crate) rtt: Option<Nanos>,
     pub(crate) smoothed_rtt: Option<Nanos>,
     pub(crate) rate: Option<RateSample>,
-    /// The window, not the application, holds the sender back.
+    /// The window, not the application, holds the sender back, or nearly so.
     pub(crate) window_limited: bool,
+    /// The window held a segment back.
+    pub(crate) window_full: bool,
+    /// The peer acknowledges selectively: more than one loss is seen in a round trip.
+    pub(crate) selective: bool,
+}
+
+/// A segment that is held to be lost.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Lost {
+    pub(crate) now: Nanos,
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    /// What was in flight when it left, with it.
+    pub(crate) flight: u64,
+    /// Bytes lost since it left, with it.
+    pub(crate) lost: u64,
+    pub(crate) app_limited: bool,
+    /// Bytes delivered since the stream began.
+    pub(crate) total_delivered: u64,
+    pub(crate) selective: bool,
 }
 
 /// A congestion controller. It keeps no clock and sends nothing: the sender asks for a window and a rate.
 pub(crate) trait Controller: Send {
     fn on_ack(&mut self, ack: &Ack);
+    /// One segment is held to be lost.
+    fn on_lost(&mut self, _lost: &Lost) {}
     /// A loss starts a recovery; `flight` is what was outstanding.
     fn on_loss(&mut self, now: Nanos, flight: u64);
     /// What was outstanding at the loss is acknowledged.

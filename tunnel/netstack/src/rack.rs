@@ -89,6 +89,7 @@ impl Rack {
         board: &mut Scoreboard,
         rtt: &Rtt,
         recovering: bool,
+        mut lost: impl FnMut(&Segment),
     ) -> (u64, Option<Nanos>) {
         let window = self.window(board, rtt, recovering);
         let mut again = None;
@@ -98,6 +99,7 @@ impl Rack {
             }
             let due = segment.stamp.sent_at + self.rtt + window;
             if due <= now {
+                lost(segment);
                 return true;
             }
             again = Some(due);

@@ -6,10 +6,15 @@ use crate::seq::{Nanos, SEC};
 /// What one acknowledgement says about the path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RateSample {
-    /// Bytes a second.
+    /// Bytes a second; zero when the interval was too short to tell.
     pub(crate) rate: u64,
-    /// Bytes that had been delivered when the newest acknowledged segment was sent.
+    /// Bytes that had been delivered when the newest acknowledged segment was sent, and since then.
     pub(crate) prior_delivered: u64,
+    pub(crate) delivered: u64,
+    /// Bytes held to be lost since then.
+    pub(crate) lost: u64,
+    /// What was in flight then, with that segment.
+    pub(crate) flight: u64,
     /// The sender had nothing more to send then: the rate is a lower bound.
     pub(crate) app_limited: bool,
 }
@@ -18,6 +23,8 @@ pub(crate) struct RateSample {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rate {
     pub(crate) delivered: u64,
+    /// Bytes held to be lost, each time that they are.
+    pub(crate) lost: u64,
     delivered_at: Nanos,
     first_sent_at: Nanos,
     /// While `delivered` is below it, samples are limited by the application.
@@ -26,8 +33,8 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// The stamp of a segment that leaves now.
-    pub(crate) fn stamp(&mut self, now: Nanos, idle: bool) -> Stamp {
+    /// The stamp of a segment that leaves now; `flight` includes it.
+    pub(crate) fn stamp(&mut self, now: Nanos, idle: bool, flight: u64) -> Stamp {
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -38,6 +45,8 @@ impl Rate {
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             app_limited: self.app_limited_until > self.delivered,
+            flight,
+            lost: self.lost,
         }
     }
 
@@ -67,13 +76,15 @@ impl Rate {
         let acking = self.delivered_at.saturating_sub(stamp.delivered_at);
         let interval = sending.max(acking);
         // Shorter than any round trip: compressed acknowledgements, not a rate.
-        if interval == 0 || least_rtt.is_some_and(|least| interval < least) {
-            return None;
-        }
-        let bytes = self.delivered - stamp.delivered;
+        let known = interval > 0 && least_rtt.is_none_or(|least| interval >= least);
+        let delivered = self.delivered - stamp.delivered;
+        let rate = if known { u128::from(delivered) * u128::from(SEC) / u128::from(interval) } else { 0 };
         Some(RateSample {
-            rate: (u128::from(bytes) * u128::from(SEC) / u128::from(interval)) as u64,
+            rate: rate as u64,
             prior_delivered: stamp.delivered,
+            delivered,
+            lost: self.lost - stamp.lost,
+            flight: stamp.flight,
             app_limited: stamp.app_limited,
         })
     }

@@ -34,6 +34,9 @@ pub(crate) struct Stamp {
     pub(crate) delivered_at: Nanos,
     pub(crate) first_sent_at: Nanos,
     pub(crate) app_limited: bool,
+    /// In flight with this segment, and what was lost before it.
+    pub(crate) flight: u64,
+    pub(crate) lost: u64,
 }
 
 /// One segment.
@@ -191,15 +194,10 @@ impl Scoreboard {
     }
 
     /// Marks the first segment as lost (RFC 6582's partial acknowledgement, and timeouts).
-    pub(crate) fn mark_first(&mut self) -> u64 {
-        match self.segments.front() {
-            Some(first) if first.place == Place::Flight => {
-                let length = u64::from(first.length);
-                self.mark(self.base);
-                length
-            }
-            _ => 0,
-        }
+    pub(crate) fn mark_first(&mut self) -> Option<Segment> {
+        let first = *self.segments.front().filter(|first| first.place == Place::Flight)?;
+        self.mark(self.base);
+        Some(first)
     }
 
     /// The peer has taken its word back (RFC 2018 §8): nothing counts as selectively acknowledged any more.

@@ -2,10 +2,11 @@
 //! and [`timers`] when to try again.
 
 mod acknowledgements;
+mod search;
 mod timers;
 
 use crate::buffer::{CHUNK, Chunks, Direction, Pool};
-use crate::congestion::{Ack, Congestion, Controller};
+use crate::congestion::{Ack, Congestion, Controller, Lost};
 use crate::pacing::Pacer;
 use crate::rack::{self, Rack};
 use crate::rate::Rate;
@@ -14,6 +15,8 @@ use crate::scoreboard::{Place, Scoreboard, Segment};
 use crate::seq::{Nanos, SEC};
 
 pub(crate) use acknowledgements::Incoming;
+
+use search::Search;
 
 /// Bytes that may be queued before there is anything to measure.
 const MIN_BUFFER: u64 = 128 * 1024;
@@ -28,6 +31,8 @@ pub(crate) struct Plan {
     /// Nothing more is queued behind it.
     pub(crate) push: bool,
     again: Option<u64>,
+    /// Larger than the path is known to take.
+    larger: bool,
 }
 
 impl Plan {
@@ -92,6 +97,8 @@ pub(crate) struct Sender {
     forced: bool,
     probe_due: bool,
     probe: Option<Probe>,
+    /// Of a path that took less than before.
+    search: Option<Search>,
     /// A window probe must be sent.
     pub(crate) ask_window: bool,
     duplicates: u32,
@@ -138,6 +145,7 @@ impl Sender {
             forced: false,
             probe_due: false,
             probe: None,
+            search: None,
             ask_window: false,
             duplicates: 0,
             window_limited: false,
@@ -235,14 +243,22 @@ impl Sender {
         self.buffer.read(offset, out)
     }
 
-    /// The path carries only `mss` bytes of data. What was larger and is in flight did not arrive.
-    pub(crate) fn set_mss(&mut self, mss: u64, shrunk: bool) {
+    /// The path carries only `mss` bytes of data. What was larger and is in flight did not arrive. With the time, the path is
+    /// asked later whether it takes more.
+    pub(crate) fn set_mss(&mut self, mss: u64, shrunk: bool, search: Option<Nanos>) {
+        let before = self.search.map_or(self.mss, |search| search.ceiling().max(self.mss));
+        self.search = search.filter(|_| mss < before).map(|now| Search::new(now, before));
         self.mss = mss;
         self.controller.set_mss(mss);
         if shrunk && !self.board.is_empty() {
             self.board.mark_oversized(mss as u32 + 1);
             self.forced = true;
         }
+    }
+
+    /// Larger segments than now are not wanted.
+    pub(crate) fn end_search(&mut self) {
+        self.search = None;
     }
 
     /// Sets the timers after progress or a transmission (RFC 6298 §5, RFC 8985 §7.2).
@@ -297,7 +313,9 @@ impl Sender {
             return Err(Wait::Peer);
         }
         let usable = self.right.saturating_sub(self.nxt);
-        let data = pending.min(self.mss).min(usable);
+        let search = self.search.filter(|_| self.recovery.is_none() && !self.probe_due);
+        let larger = search.and_then(|search| search.due(now)).filter(|size| *size <= pending.min(usable));
+        let data = larger.unwrap_or_else(|| pending.min(self.mss).min(usable));
         if pending > 0 && data < pending.min(self.mss) && (data == 0 || data < self.largest_window / 2) {
             // A silly window (RFC 9293 §3.8.6.2.1): wait, and ask when nothing is under way that would tell.
             if self.probe_due {
@@ -331,7 +349,14 @@ impl Sender {
         if !self.probe_due {
             self.permitted(now, data, 1)?;
         }
-        Ok(Plan { start: self.nxt, data: data as usize, fin, push: data == pending, again: None })
+        Ok(Plan {
+            start: self.nxt,
+            data: data as usize,
+            fin,
+            push: data == pending,
+            again: None,
+            larger: larger.is_some(),
+        })
     }
 
     fn tail_probe(&mut self) -> Option<Plan> {
@@ -352,6 +377,7 @@ impl Sender {
             fin,
             push: segment.start + fits == self.end,
             again: Some(id),
+            larger: false,
         }
     }
 
@@ -375,16 +401,22 @@ impl Sender {
 
     /// A planned segment has left.
     pub(crate) fn sent(&mut self, now: Nanos, plan: &Plan) {
-        let stamp = self.rate.stamp(now, self.board.is_empty());
         let length = plan.length();
+        let stamp = self.rate.stamp(now, self.board.is_empty(), self.board.flight() + u64::from(length));
         match plan.again {
             Some(id) => {
+                if let Some(search) = &mut self.search {
+                    search.lost(now, plan.start, self.mss);
+                }
                 self.board.resend(id, length, stamp);
                 self.retransmitted += 1;
             }
             None => {
                 self.board.push(plan.start, length, stamp);
                 self.nxt = plan.start + u64::from(length);
+                if let Some(search) = self.search.as_mut().filter(|_| plan.larger) {
+                    search.sent(plan.start);
+                }
             }
         }
         if self.probe_due {

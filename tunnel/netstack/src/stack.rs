@@ -324,7 +324,7 @@ impl Stack {
         if smaller {
             for index in 0..self.slots.len() as u32 {
                 if self.slots[index as usize].conn.as_ref().is_some_and(|conn| !conn.over()) {
-                    self.with(index, |conn, _| conn.shrink(mtu));
+                    self.with(index, |conn, _| conn.shrink(mtu, None));
                 }
             }
         }

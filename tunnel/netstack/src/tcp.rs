@@ -381,7 +381,7 @@ impl Conn {
             let floor = wire::MIN_MTU - ip_header(self.local.ip()) - 20;
             let full = self.snd.first_length() > floor as u64 && !self.snd.shut;
             if self.snd.rtt.backoff() == BLACK_HOLE && full {
-                self.shrink(wire::MIN_MTU);
+                self.shrink(wire::MIN_MTU, Some(now));
             }
         } else if self.snd.ask_window && (self.unanswered(ctx) || self.hopeless(ctx)) {
             return self.abort(ctx, CloseReason::TimedOut);

@@ -87,6 +87,11 @@ impl Sender {
             self.una = offset;
             self.buffer.release(pool, offset.min(self.end), offset >= self.end);
             self.rtt.progress();
+            if let Some(found) = self.search.as_mut().and_then(|search| search.arrived(now, offset)) {
+                self.search = self.search.filter(|search| search.ceiling() > found);
+                self.mss = found;
+                self.controller.set_mss(found);
+            }
         }
         let sample = match newest {
             Some(segment) if !segment.retransmitted => Some(now.saturating_sub(segment.stamp.sent_at).max(1)),
@@ -111,14 +116,14 @@ impl Sender {
             self.controller.on_ack(&Ack {
                 now,
                 delivered,
-                lost,
-                prior_flight,
                 flight: self.board.flight(),
                 total_delivered: self.rate.delivered,
                 rtt: newest.filter(|segment| !segment.retransmitted).and(sample),
                 smoothed_rtt: self.rtt.smoothed(),
                 rate,
                 window_limited: self.window_limited || prior_flight * 4 >= window * 3,
+                window_full: self.window_limited,
+                selective: self.sack,
             });
             self.window_limited = false;
             if self.controller.holds_back() {
@@ -139,20 +144,36 @@ impl Sender {
             if advanced {
                 self.duplicates = 0;
                 if self.recovery.is_some_and(|point| self.una < point) {
-                    return self.board.mark_first();
+                    return self.lose_first(now);
                 }
             } else if duplicate && !self.board.is_empty() {
                 self.duplicates += 1;
                 if self.duplicates == DUPLICATES && self.recovery.is_none() {
-                    return self.board.mark_first();
+                    return self.lose_first(now);
                 }
             }
             return 0;
         }
         let recovering = self.recovery.is_some();
-        let (lost, again) = self.rack.detect(now, &mut self.board, &self.rtt, recovering);
+        let mut segments = Vec::new();
+        let each = |segment: &Segment| segments.push(*segment);
+        let (mut lost, again) = self.rack.detect(now, &mut self.board, &self.rtt, recovering, each);
         self.reorder_at = again;
+        for segment in &segments {
+            if self.search.is_some_and(|search| search.is_probe(segment.start)) {
+                // RFC 8899 §3: it was too large, which is no congestion.
+                lost -= u64::from(segment.length);
+                continue;
+            }
+            self.note_lost(now, segment);
+        }
         lost
+    }
+
+    fn lose_first(&mut self, now: Nanos) -> u64 {
+        let Some(segment) = self.board.mark_first() else { return 0 };
+        self.note_lost(now, &segment);
+        segment.length.into()
     }
 
     pub(super) fn settle_recovery(&mut self, now: Nanos, offset: u64, lost: u64, prior_flight: u64) {

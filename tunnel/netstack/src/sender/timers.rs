@@ -39,7 +39,7 @@ impl Sender {
             let lost = self.detect(now, false, false);
             self.settle_recovery(now, self.una, lost, prior);
             if lost > 0 {
-                self.tell_loss(now, lost, prior);
+                self.tell_loss(now);
             }
         }
         if due(self.probe_at) {
@@ -53,15 +53,31 @@ impl Sender {
         false
     }
 
-    pub(super) fn tell_loss(&mut self, now: Nanos, lost: u64, prior_flight: u64) {
+    /// The controller's bounds follow a loss that no acknowledgement showed.
+    pub(super) fn tell_loss(&mut self, now: Nanos) {
         self.controller.on_ack(&Ack {
             now,
-            lost,
-            prior_flight,
             flight: self.board.flight(),
             total_delivered: self.rate.delivered,
             smoothed_rtt: self.rtt.smoothed(),
+            selective: self.sack,
             ..Ack::default()
+        });
+        self.update_pacer();
+    }
+
+    /// One segment is held to be lost.
+    pub(super) fn note_lost(&mut self, now: Nanos, segment: &Segment) {
+        self.rate.lost += u64::from(segment.length);
+        self.controller.on_lost(&Lost {
+            now,
+            start: segment.start,
+            length: segment.length.into(),
+            flight: segment.stamp.flight,
+            lost: self.rate.lost - segment.stamp.lost,
+            app_limited: segment.stamp.app_limited,
+            total_delivered: self.rate.delivered,
+            selective: self.sack,
         });
     }
 
@@ -72,8 +88,18 @@ impl Sender {
             self.board.forget_sacks();
         }
         let old = self.rtt.smoothed().map_or(0, |smoothed| smoothed + smoothed / 4);
-        self.board.mark_late(|segment| segment.stamp.sent_at + old <= now);
-        self.board.mark_first();
+        let mut lost = Vec::new();
+        self.board.mark_late(|segment| {
+            let late = segment.stamp.sent_at + old <= now;
+            if late {
+                lost.push(*segment);
+            }
+            late
+        });
+        lost.extend(self.board.mark_first());
+        for segment in &lost {
+            self.note_lost(now, segment);
+        }
         self.rtt.back_off();
         self.controller.on_timeout(now, prior);
         self.update_pacer();

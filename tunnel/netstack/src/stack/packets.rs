@@ -247,7 +247,7 @@ impl Stack {
                     if self.paths.len() < MAX_PATHS {
                         self.paths.insert(quoted.destination, (mtu, self.now));
                     }
-                    self.with(index, |conn, _| conn.shrink(mtu));
+                    self.with(index, |conn, ctx| conn.shrink(mtu, Some(ctx.now)));
                 }
             }
             Message::Unreachable(why, quoted) if quoted.protocol == UDP => {

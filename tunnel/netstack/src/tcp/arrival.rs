@@ -255,6 +255,8 @@ impl Conn {
             bare: tcp.payload.is_empty() && self.snd.right == known && !tcp.flags.has(Flags::FIN),
         };
         self.snd.acknowledge(ctx.now, ctx.pool, &incoming);
+        // A larger segment may have arrived.
+        self.mtu = self.mtu.max(self.snd.mss() as usize + self.headers());
         if self.starved && self.snd.worth_telling(ctx.pool) {
             self.starved = false;
             self.news.writable = true;
@@ -319,21 +321,31 @@ impl Conn {
             (Some(own), Some((value, _))) => Some(Timestamps { recent: value, recent_at: now, ..own }),
             _ => None,
         };
-        self.resize(false);
+        self.resize(false, None);
     }
 
     /// The MSS from the path and from the peer, less our options (RFC 6691).
-    pub(super) fn resize(&mut self, shrunk: bool) {
-        let path = (self.mtu - ip_header(self.local.ip()) - 20) as u64;
-        let options = if self.timestamps.is_some() { 12 } else { 0 };
-        self.snd.set_mss(path.min(self.peer_mss).max(MIN_MSS) - options, shrunk);
+    pub(super) fn resize(&mut self, shrunk: bool, search: Option<Nanos>) {
+        let path = (self.mtu - self.headers()) as u64 + self.options();
+        self.snd.set_mss(path.min(self.peer_mss).max(MIN_MSS) - self.options(), shrunk, search);
     }
 
-    /// The path carries packets of at most `mtu` bytes.
-    pub(crate) fn shrink(&mut self, mtu: usize) {
+    /// Bytes of options in every segment.
+    fn options(&self) -> u64 {
+        if self.timestamps.is_some() { 12 } else { 0 }
+    }
+
+    fn headers(&self) -> usize {
+        ip_header(self.local.ip()) + 20 + self.options() as usize
+    }
+
+    /// The path carries packets of at most `mtu` bytes; with the time, it is asked later whether it takes more.
+    pub(crate) fn shrink(&mut self, mtu: usize, search: Option<Nanos>) {
         if mtu < self.mtu {
             self.mtu = mtu;
-            self.resize(self.synchronised());
+            self.resize(self.synchronised(), search);
+        } else if search.is_none() {
+            self.snd.end_search();
         }
     }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use warren_netstack::{CloseReason, Event, Stack, Undelivered, Unreachable};
 
-use crate::lab::{Lab, PEER, Peer, STACK, config, ipv4, ms};
+use crate::lab::{Lab, PEER, Peer, STACK, config, ipv4, ms, secs};
 use crate::segment::{ack, data};
 
 /// RFC 9293 §3.7.4: a small segment waits while another is unacknowledged, and until there is a full one.
@@ -71,6 +71,55 @@ fn source_ports_depend_on_a_secret_and_on_the_destination() {
     // No port is used twice before all were used.
     let many: BTreeSet<u16> = ports(&mut Stack::new(config()), one, 5_000).into_iter().collect();
     assert_eq!(many.len(), 5_000);
+}
+
+/// A stream whose full segments of 1,380 bytes vanished until it sent small ones, ten minutes later.
+fn after_a_black_hole() -> Lab {
+    let mut lab = Lab::accepted(Peer { mss: 1_460, ..Peer::default() });
+    lab.write(1_380);
+    lab.wait(secs(4));
+    let last = lab.drain().pop().expect("retransmissions").1;
+    assert_eq!((last.seq, last.length), (1, 1_240), "{}", lab.trace());
+    lab.inject(ack(1_381));
+    lab.wait(secs(300));
+    lab.drain();
+    // Too early.
+    assert_eq!(sent(&mut lab, 2_000), [(1_381, 1_240), (2_621, 760)]);
+    lab.inject(ack(3_381));
+    lab.wait(secs(300));
+    lab
+}
+
+/// What leaves when the application writes this much.
+fn sent(lab: &mut Lab, length: usize) -> Vec<(u32, usize)> {
+    lab.write(length);
+    lab.wait(ms(15));
+    lab.drain().into_iter().map(|(_, segment)| (segment.seq, segment.length)).collect()
+}
+
+/// RFC 8899 §5, RFC 4821 §7: a larger segment is tried, and that size is used when it arrives.
+#[test]
+fn larger_segments_are_tried_again_after_a_black_hole() {
+    let mut lab = after_a_black_hole();
+    assert_eq!(sent(&mut lab, 4_000), [(3_381, 1_380), (4_761, 1_240), (6_001, 1_240), (7_241, 140)]);
+    lab.inject(ack(7_381));
+    assert_eq!(sent(&mut lab, 3_000), [(7_381, 1_380), (8_761, 1_380), (10_141, 240)]);
+}
+
+/// RFC 8899 §3: a larger segment that is lost costs no window, and its data is sent in small ones.
+#[test]
+fn a_lost_probe_of_the_size_costs_no_window() {
+    let mut lab = after_a_black_hole();
+    let window = |lab: &Lab| lab.id.and_then(|id| lab.stack.info(id)).expect("a stream").window;
+    let before = window(&lab);
+    assert_eq!(sent(&mut lab, 5_100), [(3_381, 1_380), (4_761, 1_240), (6_001, 1_240), (7_241, 1_240)]);
+    lab.inject(ack(3_381).sack(4_761, 8_481));
+    lab.wait(ms(15));
+    let again: Vec<_> = lab.drain().into_iter().map(|(_, segment)| (segment.seq, segment.length)).collect();
+    assert_eq!(again, [(3_381, 1_240), (4_621, 140)], "{}", lab.trace());
+    assert!(window(&lab) >= before, "{} of {before}", window(&lab));
+    lab.inject(ack(8_481));
+    assert_eq!(sent(&mut lab, 2_000), [(8_481, 1_240), (9_721, 760)]);
 }
 
 /// An ICMP error of this code about a packet of the stack.
