@@ -23,6 +23,8 @@ use crate::plan::{Entry, Plan, plan};
 use crate::sums::{Sums, Verified};
 use crate::transfer::blocking;
 
+/// Bytes of parts in memory. The process takes about half as much again; a larger part is alone.
+const MEMORY: u64 = 64 << 20;
 /// The unit in which memory is counted.
 const PAGE: u64 = 64 << 10;
 
@@ -62,7 +64,7 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// Everything, with 16 connections, parts of 8 MiB, and 96 MiB of memory for parts.
+    /// Everything, with 16 connections, parts of 8 MiB, and 64 MiB of memory for parts.
     pub fn new(state: PathBuf) -> Self {
         Self {
             filter: Filter::default(),
@@ -70,7 +72,7 @@ impl Options {
             connections: 16,
             part: 8 << 20,
             smallest: parts::SMALLEST,
-            memory: parts::LARGEST,
+            memory: MEMORY,
             rate: None,
             state,
             gate: None,

@@ -183,6 +183,10 @@ impl Engine {
         let there = self.read(&name).await?;
         let manifest = there.as_deref().and_then(|text| serde_json::from_str::<Manifest>(text).ok());
         if manifest.is_some_and(|manifest| manifest.describes(unit)) {
+            // The run that wrote it may have been stopped before it deleted what became surplus.
+            if let Some(keep) = watch.keep {
+                self.keep(keep, tell).await?;
+            }
             return Ok(true);
         }
         if let Some(keep) = watch.keep
