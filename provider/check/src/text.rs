@@ -28,13 +28,16 @@ impl Table<'_> {
         let bond = self.bond(left, right);
         let siblings =
             self.facts[left].subnet.is_some() && self.facts[left].subnet == self.facts[right].subnet;
-        let apart = matches!(bond, Bond::Apart | Bond::Hidden { .. });
+        let apart = bond == Bond::Apart;
         let (rule, detail) = match why {
             Why::BothOccupy | Why::BothReserve if siblings => {
                 (Rule::SubnetOverlap, "both are subnets of the same network")
             }
             Why::BothOccupy if bond == Bond::Network => {
                 (Rule::Overlap, "both are ranges of the same network")
+            }
+            Why::BothOccupy if matches!(bond, Bond::Hidden { .. }) => {
+                (Rule::Overlap, "both use these addresses, so they cannot be in one network, or connected")
             }
             Why::BothOccupy if apart => {
                 (Rule::Overlap, "both use these addresses, so they cannot be connected later")
@@ -52,6 +55,10 @@ impl Table<'_> {
             Why::Reserved if bond == Bond::Network => {
                 (Rule::Reserved, "a network may not use the range of its own services or VPN clients")
             }
+            Why::Reserved if matches!(bond, Bond::Hidden { .. }) => (
+                Rule::Reserved,
+                "services or VPN clients use it, so neither their network nor a connected one may",
+            ),
             Why::Reserved if apart => (
                 Rule::Reserved,
                 "services or VPN clients of another network use it, so they cannot be connected later",

@@ -249,7 +249,6 @@ fn kind(expected: &str) -> &str {
     match expected {
         "a sequence" => "a list, such as [\"a\"]",
         "a map" => "a table, such as { key = \"value\" }",
-        "a string" => "text in quotes",
         _ if expected.starts_with("struct ") => "a table",
         _ if expected.starts_with("string or table") => "\"error\", \"warning\" or \"ignore\"",
         _ => expected,

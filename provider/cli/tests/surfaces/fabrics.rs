@@ -336,7 +336,7 @@ fn the_settings_of_overlaps_are_read() {
             "warren.toml:3:8: the value has another type; write a table, such as {",
         ),
         ("overlap = 1\n", "warren.toml:1:11: the value has another type; write a table\n"),
-        ("[[ignore]]\nrule = 1\n", "warren.toml:2:8: the value has another type; write text in quotes\n"),
+        ("[[ignore]]\nrule = 1\n", "warren.toml:2:8: the value has another type; write a string\n"),
     ] {
         let (code, out, err) = declared(folder.path(), settings, &[]);
         assert_eq!((code, out.as_str()), (UNUSABLE, ""), "{settings}");

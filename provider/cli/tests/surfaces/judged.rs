@@ -131,7 +131,7 @@ fn peerings_are_not_transitive() {
     );
     // x has routes to a by a peering, and to b through a hub.
     let hub = |name: &str, gateway: &str| {
-        (format!("aws_ec2_transit_gateway_vpc_attachment.{name}"), attach(name, gateway))
+        (format!("aws_ec2_transit_gateway_vpc_attachment.{name}_{gateway}"), attach(name, gateway))
     };
     let (code, out) = all(&[far("x", 1), peer("a", "x"), hub("x", "tgw-1"), hub("b", "tgw-1")]);
     assert_eq!(code, FINDINGS, "{out}");

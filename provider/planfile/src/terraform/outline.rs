@@ -12,8 +12,9 @@ pub(crate) const FILE: Outline = Outline {
         "prior_state" => Want::Keep(&STATE),
         "values" => Want::Keep(&VALUES),
         "resources" => Want::Keep(&CHANGES),
-        "variables"
-        | "output_changes"
+        // A provider block may take its settings from variables.
+        "variables" => Want::Keep(&VARIABLES),
+        "output_changes"
         | "resource_drift"
         | "relevant_attributes"
         | "checks"
@@ -24,6 +25,12 @@ pub(crate) const FILE: Outline = Outline {
     },
     done: |_| {},
 };
+
+/// `{NAME: {value: ...}}`, of which texts are read.
+const VARIABLES: Outline = Outline { of: |_| Want::Keep(&VARIABLE), done: |_| {} };
+const VARIABLE: Outline =
+    Outline { of: |key| if key == "value" { Want::Keep(&TEXT) } else { Want::Skip }, done: |_| {} };
+const TEXT: Outline = Outline { of: |_| Want::Skip, done: |_| {} };
 
 /// The state before a plan: `{values: ...}`.
 const STATE: Outline = Outline {

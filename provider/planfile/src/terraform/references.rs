@@ -56,8 +56,13 @@ impl<'a> References<'a> {
         let blocks = blocks.map(Node::entries).unwrap_or_default();
         let providers = blocks.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect();
         let variables = tree.get("variables").map(Node::entries).unwrap_or_default();
+        let root = tree.get("configuration").and_then(|node| node.get("root_module"));
+        let declared = root.and_then(|node| node.get("variables"));
+        let secret =
+            |name: &str| declared.and_then(|all| all.get(name)?.get("sensitive")).is_some_and(Node::is_true);
         let variables = variables
             .iter()
+            .filter(|entry| !secret(entry.key.as_str()))
             .filter_map(|entry| Some((entry.key.as_str(), entry.value.get("value")?)))
             .collect();
         let (resources, calls) = (BTreeMap::new(), BTreeMap::new());
