@@ -57,7 +57,7 @@ impl Table<'_> {
             }
             Why::Reserved if matches!(bond, Bond::Hidden { .. }) => (
                 Rule::Reserved,
-                "services or VPN clients use it, so neither their network nor a connected one may",
+                "services or VPN clients use it, so their network and connected ones must not",
             ),
             Why::Reserved if apart => (
                 Rule::Reserved,

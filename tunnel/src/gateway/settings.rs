@@ -211,7 +211,7 @@ pub(super) fn store(config: &GatewayConfig) -> Result<std::sync::Arc<dyn warren_
             if !open.is_empty() {
                 log::warn(
                     &Problem::new(format!("the lease store is reached without TLS: {}", open.join(", "))).hint(
-                        "whoever is on the path can evict pods and admit others: use https:// endpoints with [store.etcd] ca_file",
+                        "an attacker on the path can evict pods and admit others: use https:// endpoints with [store.etcd] ca_file",
                     ),
                 );
             }

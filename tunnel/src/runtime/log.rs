@@ -7,7 +7,7 @@ use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::Subsc
 
 use super::problem::{Problem, Result};
 
-/// What it logs as an error is also returned, and usual: a kernel without WireGuard.
+/// Its callers return the same errors, and one of them is usual: a kernel without WireGuard.
 const QUIET: &str = "defguard_wireguard_rs=off";
 
 /// The format of log lines.

@@ -167,7 +167,7 @@ impl Reader {
             Pods::Wrong => 1,
             Pods::Unknown => {
                 let hint = format!(
-                    "set it beside `datasets`, for example {}",
+                    "set it next to `datasets`, for example {}",
                     self.syntax.entry("pods", &number(8))
                 );
                 self.fault_at(at, "per_pod", "the number of pods is not known", hint);
@@ -304,7 +304,7 @@ impl Reader {
         }
         if root.get("model").is_none() {
             let hint = self.syntax.entry("model", &map([("parameters", text("7B"))]));
-            self.fault(&path, "`model` is missing", format!("set it beside `training`, for example {hint}"));
+            self.fault(&path, "`model` is missing", format!("set it next to `training`, for example {hint}"));
         }
         if at.get("gpus").is_none() {
             self.missing(at, "gpus", &number(8));

@@ -273,7 +273,7 @@ pub(crate) struct TrainingResult {
     /// Participants of an all-reduce.
     #[attr(computed)]
     pub(crate) groups: Attr<i64>,
-    /// Possible ways to exchange gradients: `one-site`, `ring`, `parameter-server`, `federated`.
+    /// Possible methods to exchange gradients: `one-site`, `ring`, `parameter-server`, `federated`.
     #[attr(computed)]
     pub(crate) modes: Map<ModeResult>,
     /// Reasons for the recommended one.

@@ -1,4 +1,4 @@
-# Kubernetes clusters and load balancers in three clouds, with what looks like a load balancer and is none.
+# Kubernetes clusters and load balancers in three clouds, with a rule that looks like a load balancer but is not one.
 
 provider "aws" {
   region = "eu-central-1"
