@@ -380,7 +380,7 @@ fn a_reload_takes_effect_at_once_and_a_mistake_changes_nothing() {
     assert!(gateway.run(&["gateway", "reload"]).unwrap().contains("groups"));
     assert!(lab.fetch("http://10.50.0.2:8000/").is_err());
     assert_eq!(lab.fetch("http://10.50.0.2:9000/").unwrap(), "other");
-    lab.fabric.configure(0, &[("10.100.0.0/24", "10.101.0.0/24")]).unwrap();
+    lab.fabric.configure(0, &[("10.100.0.0/24", "10.101.0.0/24"), ("10.100.0.99", "10.101.0.99")]).unwrap();
     let refused = format!("{:#}", gateway.run(&["gateway", "reload"]).unwrap_err());
     assert!(refused.contains("[pool] cannot change"), "{refused}");
     assert_eq!(lab.fetch("http://10.50.0.2:9000/").unwrap(), "other");
