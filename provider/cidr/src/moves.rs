@@ -61,21 +61,24 @@ impl<'a> Moves<'a> {
     /// The range after all moves.
     pub fn after(&self, index: usize) -> IpNet {
         let mut net = self.nest.ranges[index].net;
-        let mut next = Some(index);
-        // Limits the steps to the number of ranges, in case networks are inside each other.
-        for _ in 0..self.nest.ranges.len() {
-            let Some(at) = next else { break };
+        for at in self.homes(index) {
             if let Some(to) = self.to.get(&at) {
                 net = shift(&net, &self.nest.ranges[at].net, to);
             }
-            next = self.into.get(&at).copied().or(self.nest.above[at]);
         }
         net
     }
 
-    /// Why a range does not move, if it is known.
+    /// A range, the one that it is in after all moves, and so on.
+    fn homes(&self, index: usize) -> impl Iterator<Item = usize> + use<'_, 'a> {
+        let next = |at: &usize| self.into.get(at).copied().or(self.nest.above[*at]);
+        // Limits the steps to the number of ranges, in case networks are inside each other.
+        std::iter::successors(Some(index), next).take(self.nest.ranges.len())
+    }
+
+    /// Why a range, or one that it is in after all moves, does not move, if it is known.
     pub fn why_not(&self, index: usize) -> Option<&str> {
-        let stuck = self.nest.chain(index).find_map(|above| self.stuck.get(&above));
+        let stuck = self.homes(index).find_map(|home| self.stuck.get(&home));
         match stuck {
             None if self.nest.more => Some("there are too many conflicts; resolve others first"),
             stuck => stuck.map(String::as_str),
