@@ -383,6 +383,11 @@ impl<C: Emulated> Stage<C> {
         let allowed = Allowed::read()?;
         self.cloud.fronts().into_iter().try_for_each(|(_, front)| allowed.permits(&front.calls()))
     }
+
+    /// Forgets the calls that were recorded.
+    pub fn forget_calls(&self) {
+        self.cloud.fronts().into_iter().for_each(|(_, front)| front.clear_calls());
+    }
 }
 
 impl AwsStage {

@@ -66,6 +66,15 @@ impl Applied {
         }
     }
 
+    fn forget_calls(&self) {
+        match self {
+            Applied::Aws(stage) => stage.forget_calls(),
+            Applied::Google(stage) => stage.forget_calls(),
+            Applied::RunPod(stage) => stage.forget_calls(),
+            Applied::All(stage) => stage.forget_calls(),
+        }
+    }
+
     pub(super) fn aws(&self) -> Option<&Emulator> {
         match self {
             Applied::Aws(stage) => Some(&stage.cloud),
@@ -131,6 +140,8 @@ impl Applied {
     }
 
     pub(super) fn destroy(self) -> Result<()> {
+        // The data plane has read the emulated clouds, which takes other permissions.
+        self.forget_calls();
         self.terraform().destroy(&[])?.success()?;
         self.permitted()
     }
