@@ -287,7 +287,9 @@ impl Planner<'_> {
             };
             let all = nest.ranges.iter().map(|range| range.net).enumerate();
             let inside: Vec<IpNet> = all
-                .filter(|(index, net)| !around.contains(index) && fills(index, net))
+                .filter(|(index, net)| {
+                    !around.contains(index) && !nest.twins(*index, level) && fills(index, net)
+                })
                 .map(|(_, net)| net)
                 .collect();
             Taken::new(&inside)

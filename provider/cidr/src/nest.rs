@@ -93,16 +93,12 @@ impl<'a> Nest<'a> {
                 Parent::Of(id) => self.ranges[outer].label.id == *id,
                 Parent::Top | Parent::Unknown => false,
             };
-            // The same object in another file.
-            let is_twin = |outer: usize| {
-                let other = &self.ranges[outer];
-                other.net == self.ranges[inner].net && !own.id.is_empty() && other.label.id == own.id
-            };
+            let is_twin = |outer: usize| self.twins(outer, inner);
             let innermost = |fits: &dyn Fn(usize, bool) -> bool| {
                 around.iter().rev().find(|(outer, free)| fits(*outer, *free)).map(|(outer, _)| *outer)
             };
             let reserved = |index: usize| self.ranges[index].label.kind == RangeKind::Reserved;
-            self.above[inner] = if reserved(inner) {
+            let found = if reserved(inner) {
                 None
             } else if let Some(own) =
                 innermost(&|outer, _| is_twin(outer)).or_else(|| innermost(&|outer, _| is_home(outer)))
@@ -113,13 +109,26 @@ impl<'a> Nest<'a> {
             } else {
                 innermost(&|outer, free| free && !reserved(outer))
             };
+            self.above[inner] = found.map(|outer| self.first(outer));
         }
         around.clear();
     }
 
+    /// Whether two ranges are the same object, in two files.
+    pub(crate) fn twins(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.ranges[one], &self.ranges[other]);
+        one.net == other.net && !one.label.id.is_empty() && one.label.id == other.label.id
+    }
+
+    /// The one of an object's twins that everything inside the object moves with.
+    fn first(&self, index: usize) -> usize {
+        self.above[index].filter(|&above| self.twins(above, index)).unwrap_or(index)
+    }
+
     fn find_outside(&mut self) {
         let mut homes: BTreeMap<(&str, Family), Vec<usize>> = BTreeMap::new();
-        for (index, range) in self.ranges.iter().enumerate() {
+        let first = |(index, _): &(usize, _)| self.first(*index) == *index;
+        for (index, range) in self.ranges.iter().enumerate().filter(first) {
             homes.entry((&range.label.id, Family::of(&range.net))).or_default().push(index);
         }
         for (index, range) in self.ranges.iter().enumerate() {

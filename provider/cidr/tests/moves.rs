@@ -126,6 +126,25 @@ fn what_cannot_move_has_a_reason() {
     assert_eq!(conflicts(&after), [], "{why:?}");
 }
 
+/// A network that two files have is one network: what fills it in one of them leaves no room in the other one.
+#[test]
+fn a_network_in_two_files_has_the_room_of_one() {
+    let hub = || subnet("hub", "10.128.0.0/12", "plan");
+    let plan = range("plan", "10.0.0.0/9", "team", RangeKind::Reserve, Parent::Top);
+    let ranges =
+        [plan, hub(), subnet("whole", "10.128.0.0/12", "hub"), hub(), subnet("lost", "10.0.0.0/12", "hub")];
+    let (after, why) = moved(&ranges, &vec![Wish::default(); 5]);
+    assert_eq!(after[4], ranges[4]);
+    assert_eq!(why[4].as_deref(), Some("no free /12 in 10.128.0.0/12"));
+    // With half of it free, the other one is placed there.
+    let mut ranges = ranges;
+    ranges[2].net = "10.128.0.0/13".parse().unwrap();
+    ranges[4].net = "10.0.0.0/13".parse().unwrap();
+    let (after, why) = moved(&ranges, &vec![Wish::default(); 5]);
+    assert_eq!(conflicts(&after), [], "{why:?}");
+    assert_ne!(after[4].net, after[2].net);
+}
+
 /// Networks in a few blocks of 10.0.0.0/8, subnets inside and outside of them, address plans, twins, and fixed ranges.
 fn any_ranges() -> impl Strategy<Value = (Vec<Range>, Vec<Wish>)> {
     let one = (0..5u8, 0..3u8, 9..13u8, 0..16u32, 0..4u8, any::<bool>());
