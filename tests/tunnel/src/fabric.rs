@@ -250,6 +250,7 @@ impl Fabric {
         let mut command = host.command(Implementation::WarrenTunnel.path()?);
         command.args(["agent", "--metrics", "off", "--device", "tun", "--interface", interface]);
         command.env("WARREN_TOKEN", token).env("XDG_RUNTIME_DIR", home.path());
+        command.env("WARREN_HOST_NAME", host.name());
         let mut member = Member { daemon: Daemon::start(&mut command)?, home };
         up(&mut member.daemon, "agent")?;
         Ok(member)

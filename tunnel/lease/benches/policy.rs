@@ -15,6 +15,7 @@ fn policy(c: &mut Criterion) {
     for rules in [10_u32, 10_000] {
         let allow = (0..rules).map(|index| Allow {
             to: IpNet::new(Ipv4Addr::from(0x0a00_0000 + index * 256).into(), 24).into_iter().collect(),
+            to_groups: Vec::new(),
             ports: (0..8).map(|port| PortRange::new(1000 + port * 10, 1005 + port * 10).ok()).collect(),
             protocols: None,
         });

@@ -20,6 +20,8 @@ pub(crate) enum Message<'a> {
         /// The data to send back.
         data: &'a [u8],
     },
+    /// The answer to an echo request: its identifier and sequence number.
+    Reply((u16, u16)),
     /// One of our packets was too big: the reported MTU and the quoted packet.
     TooBig(usize, Ip<'a>),
     /// A packet of ours did not arrive.
@@ -38,6 +40,7 @@ fn parse4<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
     }
     match (view.msg_type(), view.msg_code()) {
         (Icmpv4Message::EchoRequest, 0) => Some(request(ip)),
+        (Icmpv4Message::EchoReply, 0) => Some(Message::Reply(number(ip))),
         (Icmpv4Message::DstUnreachable, code) => {
             let quoted = parse_quoted(ip.payload.get(8..)?)?;
             if code == 4 {
@@ -59,6 +62,7 @@ fn parse6<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
     }
     match view.msg_type() {
         Icmpv6Message::EchoRequest => Some(request(ip)),
+        Icmpv6Message::EchoReply => Some(Message::Reply(number(ip))),
         Icmpv6Message::PktTooBig => {
             let mtu = view.pkt_too_big_mtu() as usize;
             Some(Message::TooBig(mtu, parse_quoted(ip.payload.get(8..)?)?))
@@ -73,9 +77,13 @@ fn parse6<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
 
 /// Its header has been found to be whole.
 fn request<'a>(ip: &Ip<'a>) -> Message<'a> {
-    let (head, data) = ip.payload.split_at(8);
-    let number = (u16::from_be_bytes([head[4], head[5]]), u16::from_be_bytes([head[6], head[7]]));
-    Message::Echo { number, data }
+    Message::Echo { number: number(ip), data: &ip.payload[8..] }
+}
+
+/// As above.
+fn number(ip: &Ip<'_>) -> (u16, u16) {
+    let of = |at: usize| u16::from_be_bytes([ip.payload[at], ip.payload[at + 1]]);
+    (of(4), of(6))
 }
 
 /// Why a packet did not reach its destination.

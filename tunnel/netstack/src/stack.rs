@@ -76,6 +76,19 @@ pub enum Event {
     Datagram(SocketId),
     /// [`Stack::echo_recv`] has something.
     Echo,
+    /// An answer has arrived: see [`Stack::answered`].
+    Pong(Ping),
+}
+
+/// An echo request of ours, or in the name of another host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ping {
+    /// The host that asks.
+    pub source: IpAddr,
+    /// The host that is asked.
+    pub destination: IpAddr,
+    /// Identifier and sequence number.
+    pub number: (u16, u16),
 }
 
 /// An echo request for another host (with `accept_any`).
@@ -216,6 +229,8 @@ pub struct Stack {
     control: VecDeque<Control>,
     raw: VecDeque<Vec<u8>>,
     echoes: VecDeque<Echo>,
+    /// Echo requests that were sent, and whether they were answered.
+    pings: HashMap<Ping, bool, Keyed>,
     udp: Udp,
     fragments: Fragments,
     paths: HashMap<IpAddr, (usize, Nanos), Keyed>,
@@ -253,6 +268,7 @@ impl Stack {
             control: VecDeque::new(),
             raw: VecDeque::new(),
             echoes: VecDeque::new(),
+            pings: HashMap::with_hasher(keyed),
             udp: Udp::new(keyed),
             fragments: Fragments::new(keyed, config.budget_bytes),
             paths: HashMap::with_hasher(keyed),

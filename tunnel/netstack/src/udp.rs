@@ -65,6 +65,8 @@ pub struct Undelivered {
     pub local: SocketAddr,
     /// The address it was sent to.
     pub remote: SocketAddr,
+    /// The host that says so.
+    pub by: IpAddr,
     /// Why it did not arrive.
     pub why: Unreachable,
 }

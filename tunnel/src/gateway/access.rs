@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use ipnet::IpNet;
 use tokio::sync::watch;
 use warren_lease::policy::{Denial, Flow, Policy, RateLimit};
-use warren_wire::gateway::GatewayConfig;
+use warren_wire::gateway::{FlowTarget, GatewayConfig, RuleTest};
 use warren_wire::{Name, reserved};
 
 /// The current rules, which a reload replaces.
@@ -21,8 +21,10 @@ pub(super) struct Access {
 struct Rules {
     policy: Policy,
     groups: BTreeMap<Name, Group>,
-    /// Addresses of peers and of this gateway towards sites, which no peer may reach.
-    inner: Vec<IpNet>,
+    /// Addresses of peers.
+    pool: Vec<IpNet>,
+    /// Addresses of this gateway towards sites, which no peer may reach.
+    own: Vec<IpAddr>,
     /// The limit of each peer.
     dns_queries_per_second: u32,
 }
@@ -102,8 +104,6 @@ impl RateLimits {
 
 impl Rules {
     fn of(config: &GatewayConfig, before: &BTreeMap<Name, Group>) -> Self {
-        let own = config.site.addresses.iter().map(|address| IpNet::from(*address));
-        let inner = config.pool.prefixes.iter().copied().chain(own).collect();
         let none = Rates::default();
         let group = |name: &Name, group: &warren_wire::gateway::Group| {
             let before = before.get(name).map_or(&none, |before| &before.together);
@@ -112,7 +112,8 @@ impl Rules {
         Self {
             policy: Policy::compile(&config.groups),
             groups: config.groups.iter().map(|(name, of)| (name.clone(), group(name, of))).collect(),
-            inner,
+            pool: config.pool.prefixes.clone(),
+            own: config.site.addresses.clone(),
             dns_queries_per_second: config.limits.dns_queries_per_second_and_peer,
         }
     }
@@ -157,8 +158,8 @@ impl Access {
     }
 
     /// Checks whether a flow of a member of `group` may pass. `site` holds the networks behind a member that is another site's
-    /// gateway. No rule opens a [reserved] address or
-    /// another peer. [`Self::names`] decides on the gateway's own addresses.
+    /// gateway, and `to` is the group of the peer with the destination address, if there is one. Only a rule about that group
+    /// opens a peer, and no rule opens a [reserved] address. [`Self::names`] decides on the gateway's own addresses.
     ///
     /// # Errors
     /// The reason for the refusal.
@@ -167,19 +168,33 @@ impl Access {
         group: &Name,
         addresses: &[IpAddr],
         site: Option<&[IpNet]>,
+        to: Option<&Name>,
         flow: &Flow,
     ) -> Result<(), Denial> {
         let rules = self.rules.load();
-        rules.policy.check(rules.policy.group(group), addresses, flow)?;
+        let id = rules.policy.group(group);
+        if let Some(to) = to {
+            return rules.policy.check_peer(id, addresses, to, flow);
+        }
+        let in_pool = rules.pool.iter().any(|net| net.contains(&flow.destination));
+        if in_pool && addresses.contains(&flow.source) && rules.policy.reaches_peers(id, flow) {
+            return Err(Denial::Absent);
+        }
+        rules.policy.check(id, addresses, flow)?;
         // Traffic from a site is not sent back there: two gateways would loop it forever.
         if site.is_some_and(|behind| behind.iter().any(|net| net.contains(&flow.destination))) {
             return Err(Denial::Destination);
         }
-        let inner = |address: &IpAddr| rules.inner.iter().any(|net| net.contains(address));
-        if reserved::is_reserved(flow.destination) || inner(&flow.destination) {
+        if in_pool || reserved::is_reserved(flow.destination) || rules.own.contains(&flow.destination) {
             return Err(Denial::Destination);
         }
         Ok(())
+    }
+
+    /// Whether a rule of `group` is about the group of this name.
+    pub(super) fn is_about(&self, group: &Name, name: &str) -> bool {
+        let rules = self.rules.load();
+        name.parse().is_ok_and(|name| rules.policy.is_about(rules.policy.group(group), &name))
     }
 
     /// Whether a rule of `group` names the destination as a single address, which opens an address of the gateway itself.
@@ -187,6 +202,25 @@ impl Access {
         let rules = self.rules.load();
         rules.policy.names(rules.policy.group(group), flow)
     }
+}
+
+/// The first of a file's tests whose flow the rules decide otherwise: its number, the test, and the decision.
+pub(super) fn failed_test(config: &GatewayConfig) -> Option<(usize, &RuleTest, Result<(), Denial>)> {
+    if config.tests.is_empty() {
+        return None;
+    }
+    let access = Access::new(config);
+    // Any address will do: rules do not look at it.
+    let source = config.pool.prefixes.first()?.addr();
+    config.tests.iter().enumerate().find_map(|(index, test)| {
+        let (destination, to) = match &test.to {
+            FlowTarget::Host(address) => (*address, None),
+            FlowTarget::Peer(group) => (source, Some(group)),
+        };
+        let flow = Flow { source, destination, protocol: test.protocol, port: test.port };
+        let decision = access.check(&test.from, &[source], None, to, &flow);
+        (decision.is_ok() != test.allow).then_some((index + 1, test, decision))
+    })
 }
 
 #[cfg(test)]

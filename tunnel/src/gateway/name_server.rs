@@ -1,6 +1,8 @@
-//! DNS for peers: answers to queries for the configured domains, from resolvers of this gateway's network.
+//! DNS for peers: answers to queries for the configured domains, from resolvers of this gateway's network, and for the names of
+//! peers.
 //!
 //! ```text
+//! pod -------> overlay address, port 53 --> name of a peer --> its addresses
 //! pod, site --> overlay address, port 53 --> share of the peer --> zone? --> cache --> resolver, or another site's gateway
 //!                                                                    +--> no: refused
 //! ```
@@ -175,6 +177,10 @@ impl Clients for Peers {
         Verdict::Serve(begun)
     }
 
+    fn addresses(&self, Begun(member): &Begun, name: &str) -> Option<Vec<IpAddr>> {
+        self.peer_table.addresses(member, name, &self.access)
+    }
+
     fn may_ask(&self, Begun(member): &Begun, servers: &[SocketAddr]) -> bool {
         let Some(behind) = &member.site else { return true };
         !servers.iter().any(|server| {
@@ -184,7 +190,7 @@ impl Clients for Peers {
 }
 
 impl NameServer {
-    /// Starts to answer; `None` if there are no zones.
+    /// Starts to answer; `None` if there are neither zones nor names of peers.
     ///
     /// # Errors
     /// Port 53 of the overlay address is not available.
@@ -293,12 +299,12 @@ fn port_problem(at: SocketAddr, error: &std::io::Error) -> Problem {
     let problem = Problem::new(format!("DNS at {at}: {error}"));
     match error.raw_os_error() {
         Some(libc::EACCES) => problem.hint(
-            "port 53 needs CAP_NET_BIND_SERVICE; grant it, set forwarding = \"user\", or remove [[dns.zones]]",
+            "port 53 needs CAP_NET_BIND_SERVICE; grant it, set forwarding = \"user\", or remove [[dns.zones]] and rules about groups",
         ),
         Some(libc::EADDRINUSE) => problem.hint(
             "`ss -lntup sport = :53` shows the program that uses all addresses; let it listen on some addresses only",
         ),
-        _ => problem.hint("remove [[dns.zones]] to run without DNS for pods"),
+        _ => problem.hint("remove [[dns.zones]] and rules about groups to run without DNS for pods"),
     }
 }
 
@@ -331,7 +337,8 @@ mod tests {
             peer_table.put(&Arc::new(Member::site(site, &access)));
         }
         let key = warren_wire::PrivateKey::from_random([7; 32]).public();
-        let pod = Member::new(key, vec!["10.100.0.7".parse().unwrap()], "gpu".parse().unwrap(), &access);
+        let pod =
+            Member::new(key, vec!["10.100.0.7".parse().unwrap()], "gpu".parse().unwrap(), "pod-0", &access);
         peer_table.put(&Arc::new(pod));
         Peers { at: "10.100.0.1".parse().unwrap(), peer_table, access }
     }

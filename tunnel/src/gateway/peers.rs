@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 use warren_lease::policy::{Denial, Flow};
-use warren_wire::gateway::SitePeer;
+use warren_wire::gateway::{PEER_DOMAIN, SitePeer};
 use warren_wire::{Name, PublicKey};
 
 use super::access::{Access, RateLimits};
@@ -24,6 +24,8 @@ pub(super) struct Member {
     pub(super) addresses: Vec<IpAddr>,
     /// Its group, whose rules apply to it.
     pub(super) group: Name,
+    /// The label of its name, if its host has a name.
+    pub(super) label: Option<String>,
     /// Its rate limits.
     pub(super) rate_limits: ArcSwap<RateLimits>,
     /// Its share of the name server.
@@ -36,12 +38,19 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(key: PublicKey, addresses: Vec<IpAddr>, group: Name, access: &Access) -> Self {
+    pub(super) fn new(
+        key: PublicKey,
+        addresses: Vec<IpAddr>,
+        group: Name,
+        host: &str,
+        access: &Access,
+    ) -> Self {
         Self {
             key,
             rate_limits: ArcSwap::from_pointee(access.rate_limits(&group, &RateLimits::default())),
             addresses,
             group,
+            label: label(host),
             dns: Share::new(access.dns_queries_per_second(), false),
             site: None,
             flows: AtomicU64::new(0),
@@ -51,23 +60,24 @@ impl Member {
 
     /// The gateway of another site.
     pub(super) fn site(site: &SitePeer, access: &Access) -> Self {
-        let member = Self::new(site.key, site.addresses.clone(), site.group.clone(), access);
+        let member = Self::new(site.key, site.addresses.clone(), site.group.clone(), "", access);
         let dns = Share::new(access.dns_queries_per_second(), true);
         Self { site: Some(site.prefixes.clone()), dns, ..member }
     }
 
     /// A copy without flows: those of the original end when it is removed.
     pub(super) fn without_flows(&self, access: &Access) -> Self {
-        let member = Self::new(self.key, self.addresses.clone(), self.group.clone(), access);
-        Self { site: self.site.clone(), ..member }
+        let member = Self::new(self.key, self.addresses.clone(), self.group.clone(), "", access);
+        Self { site: self.site.clone(), label: self.label.clone(), ..member }
     }
 
-    /// Checks whether a flow of it may pass.
+    /// Checks whether a flow of it may pass; `to` is the peer with the destination address, if there is one.
     ///
     /// # Errors
     /// The reason for the refusal.
-    pub(super) fn check(&self, access: &Access, flow: &Flow) -> Result<(), Denial> {
-        access.check(&self.group, &self.addresses, self.site.as_deref(), flow)
+    pub(super) fn check(&self, access: &Access, to: Option<&Self>, flow: &Flow) -> Result<(), Denial> {
+        let to = to.map(|to| &to.group);
+        access.check(&self.group, &self.addresses, self.site.as_deref(), to, flow)
     }
 
     /// Waits until it is removed.
@@ -81,6 +91,16 @@ impl Member {
         self.flows.fetch_add(1, Ordering::Relaxed);
         FlowGuard(Arc::clone(self))
     }
+}
+
+/// A label of a host's name: its first one, in lower case, with a hyphen in place of what DNS names do not have (RFC 1123 section
+/// 2.1).
+fn label(host: &str) -> Option<String> {
+    let first = host.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    let label: String = first.chars().map(plain).take(63).collect();
+    let label = label.trim_matches('-');
+    (!label.is_empty()).then(|| label.to_owned())
 }
 
 /// Counts one flow of a member.
@@ -109,6 +129,37 @@ impl PeerTable {
     /// The member with an address.
     pub(super) fn of(&self, address: IpAddr) -> Option<Arc<Member>> {
         self.known.read().by_address.get(&address).cloned()
+    }
+
+    /// The member with a lease that has an address.
+    pub(super) fn leased_at(&self, address: IpAddr) -> Option<Arc<Member>> {
+        self.of(address).filter(|member| member.site.is_none())
+    }
+
+    /// The addresses of a name, for a member: `HOST.GROUP.warren.internal` has those of the peers with that host, and
+    /// `GROUP.warren.internal` those of the group. A member sees itself, and the groups that its rules are about. `None` if the
+    /// name is in another domain.
+    pub(super) fn addresses(&self, asks: &Member, name: &str, access: &Access) -> Option<Vec<IpAddr>> {
+        let labels = match name.strip_suffix(PEER_DOMAIN)? {
+            "" => return Some(Vec::new()),
+            before => before.strip_suffix('.')?,
+        };
+        let (host, group) = match labels.rsplit_once('.') {
+            Some((host, group)) => (Some(host), group),
+            None => (None, labels),
+        };
+        let visible = asks.site.is_none() && access.is_about(&asks.group, group);
+        let is_meant = |member: &&Arc<Member>| {
+            member.site.is_none()
+                && member.group.as_str() == group
+                && (visible || member.key == asks.key)
+                && host.is_none_or(|host| member.label.as_deref() == Some(host))
+        };
+        let known = self.known.read();
+        let mut addresses: Vec<IpAddr> =
+            known.by_key.values().filter(is_meant).flat_map(|member| member.addresses.clone()).collect();
+        addresses.sort_unstable();
+        Some(addresses)
     }
 
     /// All members.

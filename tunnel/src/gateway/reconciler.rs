@@ -144,7 +144,8 @@ impl PeerReconciler {
                 PeerEvent::Install(peer) => {
                     gone.retain(|key| *key != peer.key);
                     self.take(&peer.key);
-                    let member = Member::new(peer.key, peer.addresses, peer.group, &self.access);
+                    let host = peer.host.name();
+                    let member = Member::new(peer.key, peer.addresses, peer.group, host, &self.access);
                     changed.insert(peer.key, interface_peer(&member));
                     self.put(member, draining);
                 }

@@ -294,7 +294,10 @@ impl Inner {
             ("[audit]", before.audit != after.audit),
             ("forwarding", before.forwarding != after.forwarding),
             ("[site] addresses", before.site.addresses != after.site.addresses),
-            ("whether there are [[dns.zones]]", before.dns.zones.is_empty() != after.dns.zones.is_empty()),
+            (
+                "whether pods have DNS ([[dns.zones]] or a rule about a group)",
+                before.dns_addresses().is_empty() != after.dns_addresses().is_empty(),
+            ),
             (
                 "key files",
                 before.keys.private_key_file != after.keys.private_key_file

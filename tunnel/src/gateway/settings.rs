@@ -8,6 +8,7 @@ use warren_transport::tls::{Identity, IdentityError};
 use warren_wire::gateway::{Etcd as EtcdFile, GatewayConfig, StoreConfig};
 use warren_wire::{Name, Pin, PrivateKey, PublicKey};
 
+use super::access::failed_test;
 use crate::runtime::host::secret;
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Problem, Result};
@@ -54,10 +55,23 @@ pub fn config(path: &Path) -> Result<GatewayConfig> {
         return Err(Problem::new(format!("{}: too long", doing())));
     }
     let text = fs::read_to_string(path).while_doing(doing)?;
-    GatewayConfig::parse(&text).map_err(|error| {
+    let config = GatewayConfig::parse(&text).map_err(|error| {
         Problem::new(format!("{}:{}:{}: {}", path.display(), error.line, error.column, error.what))
             .hint(error.hint)
-    })
+    })?;
+    if let Some((number, test, decision)) = failed_test(&config) {
+        let decision = match decision {
+            Ok(()) => "a rule allows it".to_owned(),
+            Err(denial) => denial.to_string(),
+        };
+        let wanted = if test.allow { "allow" } else { "deny" };
+        return Err(Problem::new(format!(
+            "{}: [[tests]] {number}: the rules must {wanted} {test}, but {decision}",
+            path.display()
+        ))
+        .hint(format!("correct the rules of group {}, or the test", test.from)));
+    }
+    Ok(config)
 }
 
 pub(super) fn private_key(path: &Path) -> Result<PrivateKey> {

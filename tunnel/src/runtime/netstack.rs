@@ -29,20 +29,25 @@ impl Dial for Netstack {
     type Datagrams = NetstackDatagrams;
 
     async fn connect(&self, to: SocketAddr) -> Result<NetstackStream, DialError> {
-        self.0.connect(to).await.map(NetstackStream).map_err(|error| match error {
-            ConnectError::NoRoute(_) | ConnectError::NoAddress(_) => DialError::NoRoute,
-            ConnectError::Refused | ConnectError::Reset => DialError::Refused,
-            ConnectError::Unreachable => DialError::HostUnreachable,
-            ConnectError::Prohibited => DialError::NotPermitted,
-            ConnectError::TimedOut => DialError::TimedOut,
-            ConnectError::TooMany => DialError::Exhausted,
-            ConnectError::Down => DialError::Failed,
-        })
+        self.0.connect(to).await.map(NetstackStream).map_err(dial_error)
     }
 
     async fn bind_udp(&self, ipv6: bool) -> io::Result<NetstackDatagrams> {
         let any: SocketAddr = if ipv6 { ([0_u16; 8], 0).into() } else { ([0, 0, 0, 0], 0).into() };
         Ok(NetstackDatagrams(self.0.bind_udp(any)?))
+    }
+}
+
+/// The same reason, in the words of the proxies.
+pub(crate) fn dial_error(error: ConnectError) -> DialError {
+    match error {
+        ConnectError::NoRoute(_) | ConnectError::NoAddress(_) => DialError::NoRoute,
+        ConnectError::Refused | ConnectError::Reset => DialError::Refused,
+        ConnectError::Unreachable => DialError::HostUnreachable,
+        ConnectError::Prohibited => DialError::NotPermitted,
+        ConnectError::TimedOut => DialError::TimedOut,
+        ConnectError::TooMany => DialError::Exhausted,
+        ConnectError::Down => DialError::Failed,
     }
 }
 

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
-use warren_netstack::{Datagram, Echo, Listen, ListenerId, SocketId, StreamId, UdpError, Unreachable};
+use warren_netstack::{
+    Datagram, Echo, Listen, ListenerId, SocketId, StreamId, UdpError, Undelivered, Unreachable,
+};
 
 use super::error::down;
 use super::net::established;
@@ -27,6 +29,15 @@ pub struct Incoming {
     from: SocketAddr,
     to: SocketAddr,
     decided: bool,
+}
+
+/// What comes of datagrams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arrival {
+    /// A datagram for another host.
+    Datagram(Datagram),
+    /// One that was sent in the name of another host did not arrive.
+    Undelivered(Undelivered),
 }
 
 /// How a connection came up.
@@ -76,18 +87,21 @@ impl Forwarded {
         .await
     }
 
-    /// The next datagram: from its `remote` to its `local` end.
+    /// The next datagram, from its `remote` to its `local` end, or the news that one was not delivered.
     ///
     /// # Errors
     /// The tunnel has ended.
-    pub async fn datagram(&self) -> io::Result<Datagram> {
+    pub async fn datagram(&self) -> io::Result<Arrival> {
         std::future::poll_fn(|context| {
             self.shared.with(|state, _| {
                 if state.closed {
                     return Poll::Ready(Err(down()));
                 }
+                if let Some(error) = state.stack.udp_undelivered(self.socket) {
+                    return Poll::Ready(Ok(Arrival::Undelivered(error)));
+                }
                 match state.stack.udp_recv_from(self.socket) {
-                    Some(datagram) => Poll::Ready(Ok(datagram)),
+                    Some(datagram) => Poll::Ready(Ok(Arrival::Datagram(datagram))),
                     None => {
                         state.wait_socket(self.socket, context);
                         Poll::Pending

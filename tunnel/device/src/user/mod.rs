@@ -32,12 +32,12 @@ use std::time::Duration;
 pub use datagrams::Datagrams;
 pub use driver::{Driver, Turn};
 pub use error::{BindError, ConnectError};
-pub use forward::{Admission, Forwarded, Incoming};
+pub use forward::{Admission, Arrival, Forwarded, Incoming};
 pub use listener::Listener;
 pub use net::Net;
 pub use stream::Stream;
 pub use warren_netstack::{
-    Batch, Congestion, Datagram, Echo, HEADROOM, Memory, Place, TAILROOM, Unreachable,
+    Batch, Congestion, Datagram, Echo, HEADROOM, Memory, Ping, Place, TAILROOM, Undelivered, Unreachable,
 };
 
 use warren_netstack::{Config, Keepalive};

@@ -1,12 +1,15 @@
 //! What programs ask of the device.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
-use warren_netstack::{ConnectError as Refusal, Listen, Memory, State, StreamId};
+use warren_netstack::{ConnectError as Refusal, Listen, Memory, Ping, Stack, State, StreamId};
 
-use super::shared::{Shared, Side};
+use super::error::down;
+use super::shared::{Shared, Side, remember};
 use super::{BindError, ConnectError, Datagrams, Listener, Stream};
 
 /// A handle of the device; cheap to clone.
@@ -35,11 +38,35 @@ impl Net {
         if !self.reaches(to.ip()) {
             return Err(ConnectError::NoRoute(to.ip()));
         }
+        self.begin(to, |stack, now| stack.connect(now, to)).await
+    }
+
+    /// Connects in the name of another host, from its port if that is free towards this destination; requires
+    /// [`UserConfig::forward`](super::UserConfig::forward).
+    ///
+    /// # Errors
+    /// Why there is no connection, see [`ConnectError`].
+    pub async fn connect_as(&self, from: SocketAddr, to: SocketAddr) -> Result<Stream, ConnectError> {
+        if !self.reaches(to.ip()) {
+            return Err(ConnectError::NoRoute(to.ip()));
+        }
+        self.begin(to, |stack, now| match stack.connect_from(now, from, to) {
+            Err(Refusal::InUse) => stack.connect_as(now, from.ip(), to),
+            begun => begun,
+        })
+        .await
+    }
+
+    async fn begin(
+        &self,
+        to: SocketAddr,
+        connect: impl FnOnce(&mut Stack, Duration) -> Result<StreamId, Refusal>,
+    ) -> Result<Stream, ConnectError> {
         let begun = self.shared.with(|state, now| {
             if state.closed {
                 return Err(ConnectError::Down);
             }
-            let id = state.stack.connect(now, to).map_err(|refusal| match refusal {
+            let id = connect(&mut state.stack, now).map_err(|refusal| match refusal {
                 Refusal::NoAddress => ConnectError::NoAddress(to.ip()),
                 Refusal::NoPort | Refusal::InUse | Refusal::TooMany => ConnectError::TooMany,
             })?;
@@ -90,6 +117,45 @@ impl Net {
         Ok(Datagrams::new(Arc::clone(&self.shared), id, SocketAddr::new(at.ip(), port)))
     }
 
+    /// Sends an echo request, in the name of any host, and waits for its answer. Dropping the future gives up.
+    ///
+    /// # Errors
+    /// `NotConnected`: the tunnel has ended. `ResourceBusy`: the same request waits already, or too many do. `InvalidInput`: the
+    /// families differ, or it does not fit into a packet.
+    pub async fn ping(&self, ping: Ping, data: &[u8]) -> io::Result<()> {
+        let sent = self.shared.with(|state, now| {
+            if state.closed {
+                return Err(down());
+            }
+            let fits = data.len() + PING_HEADERS <= state.mtu;
+            if !fits || ping.source.is_ipv4() != ping.destination.is_ipv4() {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            if !state.stack.ping(now, ping, data) {
+                return Err(io::ErrorKind::ResourceBusy.into());
+            }
+            state.pings.insert(ping, None);
+            Ok(())
+        });
+        sent?;
+        let waits = Waits { shared: &self.shared, ping };
+        std::future::poll_fn(|context| {
+            waits.shared.with(|state, _| {
+                if state.closed {
+                    return Poll::Ready(Err(down()));
+                }
+                if state.stack.answered(&ping) {
+                    return Poll::Ready(Ok(()));
+                }
+                if let Some(slot) = state.pings.get_mut(&ping) {
+                    remember(slot, context);
+                }
+                Poll::Pending
+            })
+        })
+        .await
+    }
+
     /// Changes the device's own addresses. Streams of an address that is gone end.
     pub fn set_addresses(&self, addresses: Vec<IpAddr>) {
         self.shared.with(|state, now| state.stack.set_addresses(now, addresses));
@@ -124,6 +190,24 @@ impl Net {
     /// Bytes in use. Looks at every stream: not for often.
     pub fn memory(&self) -> Memory {
         self.shared.lock().stack.memory()
+    }
+}
+
+/// The headers of an echo request over IPv6.
+const PING_HEADERS: usize = 48;
+
+/// An echo request without an answer; forgotten when it is dropped.
+struct Waits<'a> {
+    shared: &'a Shared,
+    ping: Ping,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.shared.with(|state, _| {
+            state.pings.remove(&self.ping);
+            state.stack.forget_ping(&self.ping);
+        });
     }
 }
 

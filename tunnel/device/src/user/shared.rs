@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use warren_netstack::{Event, ListenerId, SocketId, Stack, StreamId};
+use warren_netstack::{Event, ListenerId, Ping, SocketId, Stack, StreamId};
 
 use super::{Routes, UserConfig};
 
@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) decider: Option<Waker>,
     /// Who forwards echo requests.
     pub(super) echoer: Option<Waker>,
+    /// Echo requests that wait for an answer.
+    pub(super) pings: HashMap<Ping, Option<Waker>>,
 }
 
 /// Who waits for a stream.
@@ -72,6 +74,7 @@ impl Shared {
                 incoming: VecDeque::new(),
                 decider: None,
                 echoer: None,
+                pings: HashMap::new(),
             }),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             routes: config.routes,
@@ -205,6 +208,7 @@ impl State {
                     woken.extend(self.decider.take());
                 }
                 Event::Echo => woken.extend(self.echoer.take()),
+                Event::Pong(ping) => woken.extend(self.pings.get_mut(&ping).and_then(Option::take)),
             }
         }
         if !self.senders.is_empty() {
@@ -221,6 +225,7 @@ impl State {
         woken.extend(self.sockets.iter_mut().filter_map(|(_, slot)| slot.take()));
         woken.append(&mut self.senders);
         woken.extend(self.decider.take().into_iter().chain(self.echoer.take()));
+        woken.extend(self.pings.values_mut().filter_map(Option::take));
     }
 }
 

@@ -5,12 +5,15 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use prefix_trie::joint::JointPrefixMap;
+use warren_wire::Name;
 use warren_wire::gateway::{Allow, PortRange, Protocol};
 
 /// One table for each protocol.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Matcher {
     tables: [Table; Protocol::ALL.len()],
+    /// The ports at the peers of each group.
+    groups: [BTreeMap<Name, Ports>; Protocol::ALL.len()],
 }
 
 /// From prefixes to sets of ports. The set of a prefix has the ports of all shorter prefixes around it, so that the
@@ -29,29 +32,43 @@ impl Matcher {
         let mut matcher = Self::default();
         for protocol in Protocol::ALL {
             let mut own: BTreeMap<IpNet, Ports> = BTreeMap::new();
+            let mut groups: BTreeMap<Name, Ports> = BTreeMap::new();
             let of_protocol = rules
                 .iter()
                 .filter(|rule| rule.protocols.as_ref().is_none_or(|protocols| protocols.contains(&protocol)));
             for rule in of_protocol {
                 let all = [PortRange::ALL];
                 let ports = rule.ports.as_deref().filter(|_| protocol != Protocol::Icmp).unwrap_or(&all);
+                let ports = || ports.iter().map(|range| (range.first(), range.last()));
                 for net in &rule.to {
-                    let set = own.entry(net.trunc()).or_default();
-                    set.extend(ports.iter().map(|range| (range.first(), range.last())));
+                    own.entry(net.trunc()).or_default().extend(ports());
+                }
+                for group in &rule.to_groups {
+                    groups.entry(group.clone()).or_default().extend(ports());
                 }
             }
             matcher.tables[protocol as usize] = Table::build(own);
+            matcher.groups[protocol as usize] =
+                groups.into_iter().map(|(group, ports)| (group, merged(ports))).collect();
         }
         matcher
     }
 
     pub(super) fn allows(&self, destination: IpAddr, protocol: Protocol, port: u16) -> bool {
         let table = &self.tables[protocol as usize];
-        let Some(ports) = table.lookup(destination.into()) else {
-            return false;
-        };
-        let after = ports.partition_point(|(first, _)| *first <= port);
-        after.checked_sub(1).and_then(|index| ports.get(index)).is_some_and(|(_, last)| *last >= port)
+        table.lookup(destination.into()).is_some_and(|ports| has(ports, port))
+    }
+
+    pub(super) fn is_about(&self, group: &Name) -> bool {
+        self.groups.iter().any(|groups| groups.contains_key(group))
+    }
+
+    pub(super) fn allows_some_peers(&self, protocol: Protocol, port: u16) -> bool {
+        self.groups[protocol as usize].values().any(|ports| has(ports, port))
+    }
+
+    pub(super) fn allows_peers(&self, group: &Name, protocol: Protocol, port: u16) -> bool {
+        self.groups[protocol as usize].get(group).is_some_and(|ports| has(ports, port))
     }
 }
 
@@ -82,6 +99,11 @@ impl Table {
         let (_, set) = self.prefixes.get_lpm(&net)?;
         self.sets.get(*set as usize)
     }
+}
+
+fn has(ports: &Ports, port: u16) -> bool {
+    let after = ports.partition_point(|(first, _)| *first <= port);
+    after.checked_sub(1).and_then(|index| ports.get(index)).is_some_and(|(_, last)| *last >= port)
 }
 
 fn merged(mut ports: Ports) -> Ports {

@@ -64,6 +64,9 @@ pub enum Denial {
     /// No rule allows the destination.
     #[error("no rule of the group allows the destination, protocol and port")]
     Destination,
+    /// It goes to an address of the pool that no peer has now.
+    #[error("no peer has the destination address")]
+    Absent,
 }
 
 impl Denial {
@@ -74,6 +77,7 @@ impl Denial {
             Self::Source => "source",
             Self::Group => "group",
             Self::Destination => "destination",
+            Self::Absent => "absent",
         }
     }
 }
@@ -114,6 +118,38 @@ impl Policy {
         } else {
             Err(Denial::Destination)
         }
+    }
+
+    /// Whether a peer's packet to a peer of the group `to` may pass. `own` are the sender's addresses.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_peer(
+        &self,
+        group: Option<GroupId>,
+        own: &[IpAddr],
+        to: &Name,
+        flow: &Flow,
+    ) -> Result<(), Denial> {
+        if !own.contains(&flow.source) {
+            return Err(Denial::Source);
+        }
+        let matchers = group.and_then(|id| self.groups.get(id.0 as usize)).ok_or(Denial::Group)?;
+        let allowed = matchers.all.allows_peers(to, flow.protocol, flow.port);
+        if allowed { Ok(()) } else { Err(Denial::Destination) }
+    }
+
+    /// Whether a rule of `group` is about another one, or about itself.
+    #[must_use]
+    pub fn is_about(&self, group: Option<GroupId>, to: &Name) -> bool {
+        group.and_then(|id| self.groups.get(id.0 as usize)).is_some_and(|of| of.all.is_about(to))
+    }
+
+    /// Whether a rule allows such a flow to peers of some group.
+    #[must_use]
+    pub fn reaches_peers(&self, group: Option<GroupId>, flow: &Flow) -> bool {
+        let matchers = group.and_then(|id| self.groups.get(id.0 as usize));
+        matchers.is_some_and(|of| of.all.allows_some_peers(flow.protocol, flow.port))
     }
 
     /// Whether a rule names the destination as a single address, and allows the flow to it.

@@ -7,11 +7,11 @@ use warren_wire::{PrivateKey, UnixTime};
 use super::*;
 
 fn rule(to: &str, ports: Option<&[&str]>, protocols: Option<&[Protocol]>) -> Allow {
-    Allow {
-        to: to.split(' ').map(|net| net.parse().unwrap()).collect(),
-        ports: ports.map(|ports| ports.iter().map(|range| range.parse().unwrap()).collect()),
-        protocols: protocols.map(<[Protocol]>::to_vec),
-    }
+    Allow::new(
+        to.split(' ').map(|to| to.parse().unwrap()),
+        ports.map(|ports| ports.iter().map(|range| range.parse().unwrap()).collect()),
+        protocols.map(<[Protocol]>::to_vec),
+    )
 }
 
 fn policy(allow: Vec<Allow>) -> (Policy, Option<GroupId>) {
@@ -68,6 +68,40 @@ fn what_is_not_allowed_is_denied() {
     assert_eq!(empty.check(group, &OWN, &flow("10.0.0.1", Protocol::Tcp, 443)), Err(Denial::Destination));
 }
 
+#[test]
+fn peers_are_reached_by_their_group_alone() {
+    let (policy, group) = policy(vec![
+        rule("group:trainers 10.0.0.0/16", Some(&["29500", "29400-29410"]), Some(&[Protocol::Tcp])),
+        rule("group:trainers", Some(&["53"]), Some(&[Protocol::Udp, Protocol::Icmp])),
+        rule("group:workers", None, None),
+    ]);
+    let check = |to: &str, protocol, port| {
+        policy.check_peer(group, &OWN, &to.parse().unwrap(), &flow("10.100.0.9", protocol, port))
+    };
+    for (to, protocol, port, expected) in [
+        ("trainers", Protocol::Tcp, 29500, Ok(())),
+        ("trainers", Protocol::Tcp, 29405, Ok(())),
+        ("trainers", Protocol::Tcp, 53, Err(Denial::Destination)),
+        ("trainers", Protocol::Udp, 53, Ok(())),
+        ("trainers", Protocol::Udp, 29500, Err(Denial::Destination)),
+        ("trainers", Protocol::Icmp, 0, Ok(())),
+        ("workers", Protocol::Tcp, 1, Ok(())),
+        ("workers", Protocol::Icmp, 0, Ok(())),
+        ("gpu", Protocol::Tcp, 29500, Err(Denial::Destination)),
+    ] {
+        assert_eq!(check(to, protocol, port), expected, "{to} {protocol:?} {port}");
+    }
+    // A prefix opens no peer, and a group no address.
+    assert_eq!(
+        policy.check(group, &OWN, &flow("10.100.0.9", Protocol::Tcp, 29500)),
+        Err(Denial::Destination)
+    );
+    let trainers = "trainers".parse().unwrap();
+    let to = flow("10.100.0.9", Protocol::Tcp, 29500);
+    assert_eq!(policy.check_peer(group, &[], &trainers, &to), Err(Denial::Source));
+    assert_eq!(policy.check_peer(None, &OWN, &trainers, &to), Err(Denial::Group));
+}
+
 fn rules() -> impl Strategy<Value = Vec<Allow>> {
     // Few distinct bits, so that prefixes nest and meet.
     let net = (0..8_u8, 0..4_u8, 8..=32_u8)
@@ -76,7 +110,7 @@ fn rules() -> impl Strategy<Value = Vec<Allow>> {
     let ports = prop::option::of(prop::collection::vec(range, 0..4));
     let protocols = prop::option::of(prop::collection::vec(prop::sample::select(&Protocol::ALL[..]), 0..3));
     let rule = (prop::collection::vec(net, 0..4), ports, protocols)
-        .prop_map(|(to, ports, protocols)| Allow { to, ports, protocols });
+        .prop_map(|(to, ports, protocols)| Allow { to, to_groups: Vec::new(), ports, protocols });
     prop::collection::vec(rule, 0..12)
 }
 

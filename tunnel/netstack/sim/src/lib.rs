@@ -401,7 +401,7 @@ impl World {
                 }
                 Event::Readable(id) => self.end(side, id, |end| end.can_read = true),
                 Event::Writable(id) => self.end(side, id, |end| end.can_write = true),
-                Event::Connected(_) | Event::Echo => {}
+                Event::Connected(_) | Event::Echo | Event::Pong(_) => {}
                 Event::Closed(id, reason) => self.end(side, id, |end| {
                     end.closed = Some(reason);
                     end.can_read = true;

@@ -5,6 +5,8 @@ use super::*;
 
 /// Echo requests that wait for [`Stack::echo_recv`]; more are dropped, as the network may.
 const MAX_ECHOES: usize = 256;
+/// Echo requests that wait for an answer.
+const MAX_PINGS: usize = 4_096;
 
 impl Stack {
     /// Answers a deferred incoming connection. It is the caller's from now on: [`Event::Connected`] or [`Event::Closed`]
@@ -70,6 +72,31 @@ impl Stack {
     pub fn echo_reply(&mut self, now: Duration, echo: &Echo) {
         self.clock(now);
         self.push_raw(icmp::echo(echo.destination, echo.source, true, echo.number, &echo.data));
+    }
+
+    /// Sends an echo request, and waits for its answer until [`Stack::forget_ping`]. False if the same request waits already,
+    /// too many do, the data is too long, or the families differ.
+    pub fn ping(&mut self, now: Duration, ping: Ping, data: &[u8]) -> bool {
+        self.clock(now);
+        let fits = wire::ip_header(ping.source) + 8 + data.len() <= self.config.mtu;
+        let same = ping.source.is_ipv4() == ping.destination.is_ipv4();
+        if !fits || !same || self.pings.len() >= MAX_PINGS || self.pings.contains_key(&ping) {
+            return false;
+        }
+        self.pings.insert(ping, false);
+        self.push_raw(icmp::echo(ping.source, ping.destination, false, ping.number, data));
+        true
+    }
+
+    /// Whether the answer to an echo request has arrived.
+    #[must_use]
+    pub fn answered(&self, ping: &Ping) -> bool {
+        self.pings.get(ping).copied().unwrap_or(false)
+    }
+
+    /// Waits for an answer no longer.
+    pub fn forget_ping(&mut self, ping: &Ping) {
+        self.pings.remove(ping);
     }
 
     /// Reports to the sender that the host is unreachable.

@@ -234,6 +234,11 @@ impl Stack {
                 self.push_raw(icmp::echo(ip.destination, ip.source, true, number, data));
             }
             Message::Echo { number, data } => return self.forward_echo(ip, number, data),
+            Message::Reply(number) => {
+                let ping = Ping { source: ip.destination, destination: ip.source, number };
+                *self.pings.get_mut(&ping)? = true;
+                self.events.push_back(Event::Pong(ping));
+            }
             Message::TooBig(mtu, quoted) => {
                 let index = self.quoted_stream(&quoted)?;
                 let floor = if quoted.destination.is_ipv4() { MIN_PATH_V4 } else { MIN_MTU };
@@ -254,7 +259,7 @@ impl Stack {
                 let [a, b, c, d] = *quoted.payload.first_chunk::<4>()?;
                 let local = SocketAddr::new(quoted.source, u16::from_be_bytes([a, b]));
                 let remote = SocketAddr::new(quoted.destination, u16::from_be_bytes([c, d]));
-                let notified = self.udp.fail(Undelivered { local, remote, why })?;
+                let notified = self.udp.fail(Undelivered { local, remote, by: ip.source, why })?;
                 self.events.extend(notified.map(Event::Datagram));
             }
             Message::Unreachable(why, quoted) => {
@@ -411,7 +416,7 @@ impl Stack {
                 self.listeners.clear_notified(listener);
                 return Some(event);
             }
-            Event::Incoming(..) | Event::Datagram(_) | Event::Echo => return Some(event),
+            Event::Incoming(..) | Event::Datagram(_) | Event::Echo | Event::Pong(_) => return Some(event),
         };
         if let Some(slot) = self.slots.get_mut(id.index as usize)
             && slot.generation == id.generation

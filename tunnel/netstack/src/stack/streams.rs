@@ -9,6 +9,19 @@ impl Stack {
     /// No local address of that family, no free port, or too many streams.
     pub fn connect(&mut self, now: Duration, remote: SocketAddr) -> Result<StreamId, ConnectError> {
         let local = self.source(remote).ok_or(ConnectError::NoAddress)?;
+        self.connect_as(now, local, remote)
+    }
+
+    /// Connects from this address, which may be another host's (with `accept_any`), and a port of the stack's choice.
+    ///
+    /// # Errors
+    /// The families differ, no free port, or too many streams.
+    pub fn connect_as(
+        &mut self,
+        now: Duration,
+        local: IpAddr,
+        remote: SocketAddr,
+    ) -> Result<StreamId, ConnectError> {
         for _ in 0..256 {
             let port = self.ports.next(local, remote);
             match self.connect_from(now, SocketAddr::new(local, port), remote) {

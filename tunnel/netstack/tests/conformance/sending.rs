@@ -145,7 +145,8 @@ fn an_icmp_error_reaches_the_socket() {
         lab.stack.input(lab.now, &unreachable(code, &packet));
         assert_eq!(lab.stack.poll_event(), Some(Event::Datagram(mine)));
         let local = SocketAddr::new(IpAddr::V4(STACK), 5_353);
-        assert_eq!(lab.stack.udp_undelivered(mine), Some(Undelivered { local, remote, why }));
+        let by = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 254));
+        assert_eq!(lab.stack.udp_undelivered(mine), Some(Undelivered { local, remote, by, why }));
         assert_eq!(lab.stack.udp_undelivered(mine), None);
         assert_eq!(lab.stack.udp_undelivered(foreign), None);
     }

@@ -36,6 +36,11 @@ impl Question {
         Some(Self { name, kind, recursion: true, checking_disabled: false, dnssec: false })
     }
 
+    /// The name that it is about, in lower case and without the last dot.
+    pub(crate) fn name(&self) -> String {
+        self.name.to_lowercase().to_ascii().trim_end_matches('.').to_owned()
+    }
+
     /// The message that asks it.
     pub(crate) fn message(&self, id: u16) -> Option<Vec<u8>> {
         let mut message = Message::new(id, MessageType::Query, OpCode::Query);
@@ -194,6 +199,27 @@ fn encode(message: &Message, room: usize) -> Option<Vec<u8>> {
     let mut encoder = BinEncoder::new(&mut bytes);
     message.emit(&mut encoder).ok()?;
     (bytes.len() <= room).then_some(bytes)
+}
+
+/// Seconds for which clients may keep an answer of our own: what it says can change at any time.
+const OWN_TTL: u32 = 5;
+
+/// An answer of our own: these addresses, as far as they are of the family that was asked for. Without any there is no such name.
+pub(crate) fn own(question: &Question, addresses: &[IpAddr]) -> Message {
+    let mut message = Message::new(0, MessageType::Response, OpCode::Query);
+    message.metadata.authoritative = true;
+    if addresses.is_empty() {
+        message.metadata.response_code = ResponseCode::NXDomain;
+    }
+    for address in addresses {
+        let data = match address {
+            IpAddr::V4(v4) if question.kind == RecordType::A => RData::A((*v4).into()),
+            IpAddr::V6(v6) if question.kind == RecordType::AAAA => RData::AAAA((*v6).into()),
+            _ => continue,
+        };
+        message.add_answer(Record::from_rdata(question.name.clone(), OWN_TTL, data));
+    }
+    message
 }
 
 /// Addresses in an answer: those of the name that was asked for, or of the names that it stands for (CNAME).

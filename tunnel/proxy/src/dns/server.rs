@@ -3,7 +3,7 @@
 use std::{
     future::poll_fn,
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -65,6 +65,12 @@ pub trait Clients: Send + Sync + 'static {
 
     /// Whether its question may be passed on to these servers.
     fn may_ask(&self, pass: &Self::Pass, servers: &[SocketAddr]) -> bool;
+
+    /// The addresses of a name that is answered without servers, for this client; none if there is no such name. `None`: the
+    /// servers know.
+    fn addresses(&self, _pass: &Self::Pass, _name: &str) -> Option<Vec<IpAddr>> {
+        None
+    }
 }
 
 /// Programs of this machine.
@@ -204,6 +210,11 @@ impl<D: Dial, S: Datagrams, C: Clients> Server<D, S, C> {
             counters.refuse(Refusal::Limit);
             return asked.failure();
         };
+        let own = pass.and_then(|pass| self.clients.addresses(pass, &asked.question.name()));
+        if let Some(addresses) = own {
+            counters.dns_questions.fetch_add(1, Relaxed);
+            return asked.answer(&message::own(&asked.question, &addresses), tcp);
+        }
         let may = pass.is_some_and(|pass| {
             let servers = self.names.servers_of(&asked.question);
             self.clients.may_ask(pass, &servers)

@@ -8,7 +8,8 @@ use super::dns::WrongZone;
 use super::error::at;
 use super::site::Wrong;
 use super::{
-    GRACE_MIN, GatewayConfig, LEASE_LIFE_MAX, LEASE_MAX, LEASE_MIN, Period, QUARANTINE_MAX, StoreConfig,
+    FlowTarget, GRACE_MIN, GatewayConfig, LEASE_LIFE_MAX, LEASE_MAX, LEASE_MIN, Period, QUARANTINE_MAX,
+    StoreConfig,
 };
 use crate::Name;
 use crate::config::ParseError;
@@ -123,8 +124,40 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         let own = config.reserved().iter().any(|address| IpNet::from(*address) == *to);
         if let Some(net) = pool.iter().find(|net| net.contains(to) && !own) {
             let what = format!("group {name} may reach {to}, which is in the pool's {net}");
-            let hint = "peers do not reach each other; if the destination is behind the gateway, choose another pool";
+            let hint = "for peers, write their group, like \"group:trainers\"; if the destination is behind the gateway, choose another pool";
             return wrong("groups", "to", what, hint);
+        }
+    }
+    for (name, group) in &config.groups {
+        for to in group.allow.iter().flat_map(|rule| &rule.to_groups) {
+            if !config.groups.contains_key(to) {
+                let what = format!("group {name} may reach the group `{to}`, which does not exist");
+                return wrong("groups", "to", what, &format!("add [groups.{to}], or remove the rule"));
+            }
+            if let Some(site) = [name, to].into_iter().find(|name| of_site(name)) {
+                let what =
+                    format!("group {name} may reach the group `{to}`, and {site} is the group of a site");
+                let hint = "sites have prefixes: write those of the site, or of the pool at its gateway";
+                return wrong("groups", "to", what, hint);
+            }
+        }
+    }
+    for (index, test) in config.tests.iter().enumerate() {
+        let to = match &test.to {
+            FlowTarget::Peer(group) => Some(group),
+            FlowTarget::Host(_) => None,
+        };
+        if let Some(group) =
+            [Some(&test.from), to].into_iter().flatten().find(|it| !config.groups.contains_key(*it))
+        {
+            let what = format!("the test names the group `{group}`, which does not exist");
+            let key = if *group == test.from { "from" } else { "to" };
+            return Err(at(
+                text,
+                find_in(text, "tests", index, key),
+                what,
+                format!("add [groups.{group}], or remove the test"),
+            ));
         }
     }
     let rules = config.groups.values().map(|group| group.allow.len()).sum::<usize>();
@@ -193,9 +226,10 @@ fn find_in(text: &str, array: &str, index: usize, key: &str) -> Range<usize> {
         .filter(|(_, line)| line.trim_start().starts_with(&header))
         .map(|(start, _)| start)
         .collect();
-    let Some(start) = starts.get(index).copied() else { return find(text, "dns", key) };
+    let table = array.split('.').next().unwrap_or_default();
+    let Some(start) = starts.get(index).copied() else { return find(text, table, key) };
     let end = starts.get(index + 1).copied().unwrap_or(text.len());
-    let place = find(text.get(start..end).unwrap_or_default(), "dns", key).start;
+    let place = find(text.get(start..end).unwrap_or_default(), table, key).start;
     start + place..start + place
 }
 

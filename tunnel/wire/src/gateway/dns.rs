@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-use super::{Pool, Site};
+use super::{PEER_DOMAIN, Pool, Site};
 use crate::enrolment::{self, Domain};
 
 /// The most zones, domains in all, and resolvers of one zone.
@@ -93,6 +93,10 @@ impl Dns {
                 let hint = "write each domain once; a zone may have several resolvers";
                 return wrong(here, "domains", format!("{domain} is listed twice"), hint);
             }
+            if let Some(domain) = zone.domains.iter().find(|domain| is_of_peers(domain.as_str())) {
+                let what = format!("{domain} is the domain of the names of pods");
+                return wrong(here, "domains", what, "the gateway answers for it itself: remove it");
+            }
             if zone.resolvers.is_empty() || zone.resolvers.len() > RESOLVERS_MAX {
                 let what = format!("the zone has {} resolvers", zone.resolvers.len());
                 let hint = "write 1 to 8 addresses, like the VPC's resolver 172.16.0.2";
@@ -130,6 +134,11 @@ impl Pool {
         };
         [first(true), first(false)].into_iter().flatten().collect()
     }
+}
+
+/// Whether a domain is that of the names of peers, or below it.
+fn is_of_peers(domain: &str) -> bool {
+    domain.strip_suffix(PEER_DOMAIN).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
 fn mistake(resolver: IpAddr, pool: &Pool, site: &Site, own: &[IpAddr]) -> Option<(String, &'static str)> {

@@ -34,6 +34,7 @@ mod check;
 mod dns;
 pub(crate) mod error;
 mod rule;
+mod rule_test;
 mod site;
 mod span;
 #[cfg(test)]
@@ -53,7 +54,8 @@ use crate::name::Name;
 use crate::token::{GatewaySet, VerifyingKey};
 
 pub use dns::{Dns, Zone};
-pub use rule::{Allow, PortRange, PortRangeError, Protocol};
+pub use rule::{Allow, Destination, DestinationError, PortRange, PortRangeError, Protocol};
+pub use rule_test::{FlowTarget, RuleTest};
 pub use site::{Site, SitePeer};
 pub use span::{Period, PeriodError};
 
@@ -65,6 +67,8 @@ pub const LEASE_MAX: Duration = Duration::from_secs(24 * 3600);
 pub const LEASE_LIFE_MAX: Duration = crate::token::VALIDITY_MAX;
 /// The shortest time without the store after which a gateway stops serving peers.
 pub const GRACE_MIN: Duration = Duration::from_secs(10);
+/// The domain of the names of peers: `HOST.GROUP.warren.internal`. ICANN reserved `internal` for private use.
+pub const PEER_DOMAIN: &str = "warren.internal";
 /// The longest quarantine.
 pub const QUARANTINE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -105,6 +109,9 @@ pub struct GatewayConfig {
     /// The destinations that each group may reach; everything else is refused.
     #[serde(default)]
     pub groups: BTreeMap<Name, Group>,
+    /// Flows that the groups' rules must allow or deny.
+    #[serde(default)]
+    pub tests: Vec<RuleTest>,
     /// Gateways of other networks.
     #[serde(default)]
     pub site: Site,
@@ -303,19 +310,37 @@ impl GatewayConfig {
         Ok(config)
     }
 
-    /// The routes of a group's peers: their allowed destinations and the gateway's name server, aggregated.
+    /// The routes of a group's peers: their allowed destinations, the pool if they reach other peers or others reach them, and
+    /// the gateway's name server, aggregated.
     #[must_use]
     pub fn routes(&self, group: &Name) -> Vec<IpNet> {
         let allow = self.groups.get(group).map_or(&[][..], |group| &group.allow);
         let allowed = allow.iter().flat_map(|rule| rule.to.iter().map(IpNet::trunc));
-        IpNet::aggregate(&allowed.chain(self.dns_addresses().into_iter().map(IpNet::from)).collect())
+        let named = |(from, of): (&Name, &Group)| {
+            of.allow
+                .iter()
+                .any(|rule| rule.to_groups.contains(group) || (from == group && !rule.to_groups.is_empty()))
+        };
+        let pool = if self.groups.iter().any(named) { &self.pool.prefixes[..] } else { &[] };
+        let name_server = self.dns_addresses().into_iter().map(IpNet::from);
+        IpNet::aggregate(&allowed.chain(pool.iter().copied()).chain(name_server).collect())
+    }
+
+    /// Whether a rule lets peers reach other peers.
+    #[must_use]
+    pub fn has_peer_rules(&self) -> bool {
+        self.groups.values().flat_map(|group| &group.allow).any(|rule| !rule.to_groups.is_empty())
     }
 
     /// The addresses at which this gateway answers DNS queries of pods: the first of the pool, one of each address family. The
-    /// same at all gateways of a pool. None without `[[dns.zones]]`.
+    /// same at all gateways of a pool. None without `[[dns.zones]]` and without rules about groups.
     #[must_use]
     pub fn dns_addresses(&self) -> Vec<IpAddr> {
-        if self.dns.zones.is_empty() { Vec::new() } else { self.pool.first_addresses() }
+        if self.dns.zones.is_empty() && !self.has_peer_rules() {
+            Vec::new()
+        } else {
+            self.pool.first_addresses()
+        }
     }
 
     /// All addresses at which this gateway answers DNS queries: [`Self::dns_addresses`], and those that other sites know.
@@ -339,8 +364,12 @@ impl GatewayConfig {
     /// The domains that peers resolve through this gateway.
     #[must_use]
     pub fn dns_zones(&self) -> Vec<DnsZone> {
-        let zone = |zone: &Zone| DnsZone { domains: zone.domains.clone(), servers: self.dns_addresses() };
-        self.dns.zones.iter().map(zone).collect()
+        let of_peers = self.has_peer_rules().then(|| PEER_DOMAIN.parse().ok()).flatten();
+        let domains = self.dns.zones.iter().map(|zone| zone.domains.clone());
+        domains
+            .chain(of_peers.map(|domain| vec![domain]))
+            .map(|domains| DnsZone { domains, servers: self.dns_addresses() })
+            .collect()
     }
 }
 

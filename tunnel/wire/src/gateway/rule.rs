@@ -7,26 +7,96 @@ use ipnet::IpNet;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Allows traffic to one of the prefixes with one of the protocols, to one of the ports.
+use crate::Name;
+
+/// Allows traffic to one of the destinations with one of the protocols, to one of the ports.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "AllowTable")]
 pub struct Allow {
-    /// Destinations. An address of the gateway itself is open only if one of them is this very address (/32 or /128).
+    /// Prefixes. An address of the gateway itself is open only if one of them is this very address (/32 or /128). Peers of
+    /// the gateway are open only by their groups.
     pub to: Vec<IpNet>,
+    /// Groups of peers. In TOML: `"group:NAME"` in `to`.
+    pub to_groups: Vec<Name>,
     /// Ports; all if omitted. Ignored for ICMP.
-    #[serde(default)]
     pub ports: Option<Vec<PortRange>>,
     /// Protocols; all if omitted.
-    #[serde(default)]
     pub protocols: Option<Vec<Protocol>>,
 }
 
+/// A rule as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AllowTable {
+    to: Vec<Destination>,
+    #[serde(default)]
+    ports: Option<Vec<PortRange>>,
+    #[serde(default)]
+    protocols: Option<Vec<Protocol>>,
+}
+
+impl From<AllowTable> for Allow {
+    fn from(AllowTable { to, ports, protocols }: AllowTable) -> Self {
+        Self::new(to, ports, protocols)
+    }
+}
+
+/// What a rule allows traffic to. In TOML: `"10.0.0.0/16"` or `"group:NAME"`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// A prefix.
+    Net(IpNet),
+    /// The peers of a group.
+    Group(Name),
+}
+
+/// The error for a text that is not a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not a range or a group; write a range like 10.0.0.0/16, or the name of a group like \"group:trainers\""
+)]
+pub struct DestinationError;
+
+impl FromStr for Destination {
+    type Err = DestinationError;
+
+    fn from_str(text: &str) -> Result<Self, DestinationError> {
+        match text.strip_prefix("group:") {
+            Some(name) => name.parse().map(Self::Group).map_err(|_| DestinationError),
+            None => text.parse().map(Self::Net).map_err(|_| DestinationError),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Destination {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
 impl Allow {
+    /// A rule for these destinations.
+    #[must_use]
+    pub fn new(
+        destinations: impl IntoIterator<Item = Destination>,
+        ports: Option<Vec<PortRange>>,
+        protocols: Option<Vec<Protocol>>,
+    ) -> Self {
+        let mut rule = Self { to: Vec::new(), to_groups: Vec::new(), ports, protocols };
+        for destination in destinations {
+            match destination {
+                Destination::Net(net) => rule.to.push(net),
+                Destination::Group(name) => rule.to_groups.push(name),
+            }
+        }
+        rule
+    }
+
     /// The part of this rule that names single addresses, which opens addresses of the gateway itself.
     #[must_use]
     pub fn of_hosts(&self) -> Self {
         let to = self.to.iter().filter(|net| net.prefix_len() == net.max_prefix_len()).copied().collect();
-        Self { to, ..self.clone() }
+        Self { to, to_groups: Vec::new(), ..self.clone() }
     }
 }
 
@@ -57,6 +127,16 @@ pub struct PortRangeError;
 impl Protocol {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Tcp, Self::Udp, Self::Icmp];
+
+    /// As in a configuration file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Icmp => "icmp",
+        }
+    }
 }
 
 impl PortRange {

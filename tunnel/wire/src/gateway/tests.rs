@@ -100,6 +100,10 @@ fn mistakes_are_told_with_place_and_hint() {
         ("prefixes = [\"10.100.0.0/16\"", "prefixes = [\"0.0.0.0/0\""),
         ("prefixes = [\"10.100.0.0/16\"", "prefixes = [\"127.0.0.0/8\""),
         ("[groups.gpu]\n", "[[groups.near.allow]]\nto = [\"10.100.7.0/24\"]\n[groups.gpu]\n"),
+        ("[groups.gpu]\n", "[[groups.near.allow]]\nto = [\"group:far\"]\n[groups.gpu]\n"),
+        ("[groups.gpu]\n", "[[groups.near.allow]]\nto = [\"group:idle\"]\n[groups.gpu]\n"),
+        ("[groups.gpu]\n", "[[groups.near.allow]]\nto = [\"group: x\"]\n[groups.gpu]\n"),
+        ("[groups.gpu]\n", "[[groups.near.allow]]\nto = [\"10.0.0.0/33\"]\n[groups.gpu]\n"),
         ("[store.embedded]", "[store.etcd]\nendpoints = [\"http://etcd:2379\"]\n[store.embedded]"),
         ("reserved = [\"10.100.0.1\"]", "reserved = [\"10.99.0.1\"]"),
         ("ttl = \"10m\"", "ttl = \"10 minutes\""),
@@ -182,6 +186,24 @@ fn the_first_address_of_the_pool_answers_for_zones() {
     }
 }
 
+/// A rule about a group gives both groups the pool as a route, and all pods their names.
+#[test]
+fn groups_that_reach_each_other_have_routes_and_names() {
+    let rule =
+        "[[groups.gpu.allow]]\nto = [\"group:idle\"]\nports = [29500]\n\n[groups.other]\n\n[groups.idle]";
+    let (file, _) = GOOD.split_once("[site]").unwrap();
+    let config = GatewayConfig::parse(&file.replace("[groups.idle]", rule)).unwrap();
+    let group = |name: &str| name.parse().unwrap();
+    assert_eq!(config.groups[&group("gpu")].allow[2].to_groups, [group("idle")]);
+    let pool: Vec<IpNet> = ["10.100.0.0/16", "fd00:1::/64"].map(|net| net.parse().unwrap()).to_vec();
+    assert_eq!(config.routes(&group("idle")), pool);
+    assert!(pool.iter().all(|net| config.routes(&group("gpu")).contains(net)));
+    let own: Vec<IpAddr> = ["10.100.0.1", "fd00:1::1"].map(|own| own.parse().unwrap()).to_vec();
+    assert_eq!(config.routes(&group("other")), own.iter().map(|own| IpNet::from(*own)).collect::<Vec<_>>());
+    assert_eq!(config.dns_addresses(), own);
+    assert_eq!(config.dns_zones()[0].domains[0].as_str(), PEER_DOMAIN);
+}
+
 #[test]
 fn mistakes_in_zones_are_told_with_the_line_of_the_zone() {
     let good = with_zones();
@@ -190,6 +212,7 @@ fn mistakes_in_zones_are_told_with_the_line_of_the_zone() {
         ("domains = [\"googleapis.com\"]", "domains = []"),
         ("domains = [\"googleapis.com\"]", "domains = [\"googleapis.com\", \"EXAMPLE.com\"]"),
         ("domains = [\"googleapis.com\"]", "domains = [\".\"]"),
+        ("domains = [\"googleapis.com\"]", "domains = [\"gpu.warren.internal\"]"),
         ("domains = [\"googleapis.com\"]", "domain = [\"googleapis.com\"]"),
         ("resolvers = [\"10.101.0.1\", \"169.254.169.254\"]", "resolvers = []"),
         ("resolvers = [\"10.101.0.1\"", "resolvers = [\"fe80::1\""),

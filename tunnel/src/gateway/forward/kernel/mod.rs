@@ -233,10 +233,10 @@ impl Kernel {
         let known = |of: &BTreeMap<IpAddr, Place>, address: &IpAddr| {
             of.get(address).filter(|place| table.has(place)).cloned()
         };
-        let gone: Vec<IpAddr> =
-            touched.iter().filter(|address| known(&state.made, address).is_some()).copied().collect();
-        let come: BTreeMap<IpAddr, Place> =
-            touched.iter().filter_map(|address| Some((*address, known(&state.wanted, address)?))).collect();
+        let of = |places: &BTreeMap<IpAddr, Place>| -> BTreeMap<IpAddr, Place> {
+            touched.iter().filter_map(|address| Some((*address, known(places, address)?))).collect()
+        };
+        let (gone, come) = (of(&state.made), of(&state.wanted));
         let script = table.change(&gone, &come);
         if !script.is_empty() {
             self.nft.run(&script)?;

@@ -10,11 +10,11 @@ fn group(allow: Vec<Allow>, rates: (Option<u32>, Option<u32>)) -> Group {
 
 fn rule(to: &[&str], ports: Option<&[&str]>, protocols: Option<&[Protocol]>) -> Allow {
     let range = |text: &&str| text.parse::<PortRange>().unwrap();
-    Allow {
-        to: to.iter().map(|net| net.parse().unwrap()).collect(),
-        ports: ports.map(|ports| ports.iter().map(range).collect()),
-        protocols: protocols.map(<[Protocol]>::to_vec),
-    }
+    Allow::new(
+        to.iter().map(|to| to.parse().unwrap()),
+        ports.map(|ports| ports.iter().map(range).collect()),
+        protocols.map(<[Protocol]>::to_vec),
+    )
 }
 
 fn members() -> BTreeMap<IpAddr, Place> {
@@ -118,9 +118,42 @@ fn the_table_of_rules() {
     };
     insta::assert_snapshot!(table.script(&members()));
     let come = members().into_iter().take(1).collect();
-    insta::assert_snapshot!(
-        table.change(&["10.100.0.6".parse().unwrap(), "fd00:1::6".parse().unwrap()], &come)
-    );
+    insta::assert_snapshot!(table.change(&gone(), &come));
+}
+
+fn gone() -> BTreeMap<IpAddr, Place> {
+    ["10.100.0.6", "fd00:1::6"]
+        .map(|address| (address.parse().unwrap(), Place::Group("gpu".parse().unwrap())))
+        .into()
+}
+
+/// Rules about groups have sets, whose elements change with the members.
+#[test]
+fn the_table_of_rules_between_pods() {
+    let gpu = vec![
+        rule(&["group:idle", "10.0.0.0/16"], Some(&["29500"]), Some(&[Protocol::Tcp])),
+        rule(&["group:gpu"], None, None),
+    ];
+    let groups = BTreeMap::from([
+        ("gpu".parse().unwrap(), group(gpu, (None, Some(10)))),
+        ("idle".parse().unwrap(), group(Vec::new(), (Some(100), None))),
+    ]);
+    let pool = ["10.100.0.0/16".parse().unwrap(), "fd00:1::/64".parse().unwrap()];
+    let (interface, site) = (interface(&"gw-a".parse().unwrap()).unwrap(), sites());
+    let table = Table {
+        name: "warren-gw-a",
+        interface: &interface,
+        pool: &pool,
+        site: &site,
+        name_server: NameServerRules::default(),
+        groups: &groups,
+        audited: false,
+        newly_forwarded: NewlyForwarded { v4: false, v6: false },
+    };
+    let script = table.script(&members());
+    let (_, particular) = script.split_once("  chain peer-gpu").unwrap();
+    insta::assert_snapshot!(particular);
+    insta::assert_snapshot!(table.change(&gone(), &members()));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Echo requests through the kernel's ping sockets, which need no privileges if `net.ipv4.ping_group_range` contains our group.
-//! None are sent to other sites.
+//! Those to peers are sent through the tunnel; none are sent to other sites.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,6 @@ use warren_wire::gateway::Protocol;
 use super::{Nat, icmp_reason};
 use crate::gateway::access::Direction;
 use crate::gateway::audit::Entry;
-use crate::runtime::datapath::Clock;
 
 /// Pending requests at one time; each has a socket.
 const PENDING: ShareLimits = ShareLimits { share: 4, each: 64, total: 1024 };
@@ -35,14 +34,15 @@ pub(super) async fn serve(nat: Arc<Nat>) {
     while let Ok(echo) = nat.inside.echo().await {
         let flow =
             Flow { source: echo.source, destination: echo.destination, protocol: Protocol::Icmp, port: 0 };
-        let member = match nat.admit(&flow) {
-            Ok(member) => member,
-            Err(_) => {
-                nat.inside.echoed(&echo, Err(Unreachable::Prohibited));
+        let parties = match nat.admit(&flow) {
+            Ok(parties) => parties,
+            Err(why) => {
+                nat.inside.echoed(&echo, Err(why));
                 continue;
             }
         };
-        if nat.outside.by_tunnel(echo.destination) {
+        let member = &parties.member;
+        if parties.to.is_none() && nat.outside.by_tunnel(echo.destination) {
             nat.inside.echoed(&echo, Err(Unreachable::Prohibited));
             continue;
         }
@@ -51,12 +51,16 @@ pub(super) async fn serve(nat: Arc<Nat>) {
             continue;
         };
         let bytes = echo.data.len() as u64;
-        if !member.rate_limits.load().take(Direction::Out, Clock.mono(), echo.data.len()) {
+        if !parties.take(Direction::Out, echo.data.len()) {
             nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
             continue;
         }
-        let socket = match socket(echo.destination) {
-            Ok(socket) => socket,
+        let route = match &parties.to {
+            Some(_) => Ok(Route::Tunnel),
+            None => socket(echo.destination).map(Route::System),
+        };
+        let route = match route {
+            Ok(route) => route,
             Err(error) => {
                 if !std::mem::replace(&mut told_once, true) {
                     tracing::warn!(%error, hint = "to permit them: sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"",
@@ -68,11 +72,17 @@ pub(super) async fn serve(nat: Arc<Nat>) {
         };
         nat.counters.echo.fetch_add(1, Ordering::Relaxed);
         nat.counters.bytes_out.fetch_add(bytes, Ordering::Relaxed);
-        let entry = Entry::new(&member, &flow, None);
+        let entry = Entry::new(member, &flow, None);
         let nat = Arc::clone(&nat);
         tokio::spawn(async move {
             let _place = place;
-            let result = timeout(TIMEOUT, ask(&socket, &echo)).await;
+            let asked = async {
+                match &route {
+                    Route::System(socket) => ask(socket, &echo).await,
+                    Route::Tunnel => nat.outside.ping(&echo).await,
+                }
+            };
+            let result = timeout(TIMEOUT, asked).await;
             let back = if matches!(result, Ok(Ok(()))) { bytes } else { 0 };
             nat.counters.bytes_in.fetch_add(back, Ordering::Relaxed);
             nat.audit.add(&entry, 1, bytes, back);
@@ -87,6 +97,14 @@ pub(super) async fn serve(nat: Arc<Nat>) {
             }
         });
     }
+}
+
+/// Where a request is sent.
+enum Route {
+    /// Through a ping socket of this machine.
+    System(UdpSocket),
+    /// To a peer, with the sender's address.
+    Tunnel,
 }
 
 /// A ping socket behaves as a UDP socket whose datagrams are echo requests and replies; the kernel gives it an identifier.

@@ -5,6 +5,7 @@
 //! peer --UDP--> netstack --datagram-----> socket, one a flow ------> host
 //! peer --echo-> netstack ---------------> ping socket -------------> host
 //! peer --------> netstack --------------> netstack, site's gateway -> host      TCP and UDP for another site's prefixes
+//! peer --------> netstack --------------> netstack --> peer                     with the address of the peer that sends
 //! ```
 //!
 //! A peer's connection is accepted once the one to the host is up; a refusal or an unreachable host is passed on to the peer.
@@ -31,7 +32,7 @@ use warren_proxy::relay::Pool;
 use warren_wire::PublicKey;
 
 use super::{Forward, ForwardContext, ForwardCounters};
-use crate::gateway::access::Access;
+use crate::gateway::access::{Access, Direction};
 use crate::gateway::audit::{Audit, Entry};
 use crate::gateway::peers::{Member, PeerTable};
 use crate::runtime::datapath::Clock;
@@ -126,36 +127,83 @@ impl Nat {
         Ok(nat)
     }
 
-    /// The member that sends a flow, if the flow is allowed.
+    /// Whose flow it is, if it is allowed.
     ///
     /// # Errors
-    /// The source is unknown, or the rules deny the flow.
-    fn admit(&self, flow: &Flow) -> std::result::Result<Arc<Member>, Denial> {
-        let member = self.peer_table.of(flow.source).ok_or(Denial::Source)?;
-        match self.check(&member, flow, self.outside.by_tunnel(flow.destination)) {
-            Ok(()) => Ok(member),
+    /// The ICMP error for the sender: the source is unknown, the rules deny the flow, or no peer has the address.
+    fn admit(&self, flow: &Flow) -> std::result::Result<Parties, Unreachable> {
+        let member = self.peer_table.of(flow.source).ok_or(Unreachable::Prohibited)?;
+        let to = self.peer_table.leased_at(flow.destination);
+        match self.check(&member, to.as_deref(), flow, self.outside.by_tunnel(flow.destination)) {
+            Ok(()) => Ok(Parties { member, to }),
+            Err(Denial::Absent) => {
+                self.audit.add(&Entry::new(&member, flow, None), 1, 0, 0);
+                self.counters.failed.fetch_add(1, Ordering::Relaxed);
+                Err(Unreachable::Host)
+            }
             Err(denial) => {
                 self.audit.add(&Entry::new(&member, flow, Some(denial)), 1, 0, 0);
                 self.counters.denied.fetch_add(1, Ordering::Relaxed);
-                Err(denial)
+                Err(Unreachable::Prohibited)
             }
         }
     }
 
     /// Whether an existing flow may continue after rules or sites have changed. A flow never moves between a site and the
     /// machine's own network.
-    fn may_go_on(&self, member: &Member, flow: &Flow, by_tunnel: bool) -> bool {
-        self.outside.by_tunnel(flow.destination) == by_tunnel && self.check(member, flow, by_tunnel).is_ok()
+    fn may_go_on(&self, parties: &Parties, flow: &Flow, by_tunnel: bool) -> bool {
+        let Parties { member, to } = parties;
+        self.outside.by_tunnel(flow.destination) == by_tunnel
+            && self.check(member, to.as_deref(), flow, by_tunnel).is_ok()
     }
 
     /// The rules, and for an address of this machine, whether one of them names it.
-    fn check(&self, member: &Member, flow: &Flow, by_tunnel: bool) -> std::result::Result<(), Denial> {
-        member.check(&self.access, flow)?;
+    fn check(
+        &self,
+        member: &Member,
+        to: Option<&Member>,
+        flow: &Flow,
+        by_tunnel: bool,
+    ) -> std::result::Result<(), Denial> {
+        member.check(&self.access, to, flow)?;
         if by_tunnel || self.access.names(&member.group, flow) {
             return Ok(());
         }
         let own = self.own.lock().is_own(Clock.mono(), flow.destination);
         if own { Err(Denial::Destination) } else { Ok(()) }
+    }
+}
+
+/// Whose a flow is.
+struct Parties {
+    /// The member that sends it.
+    member: Arc<Member>,
+    /// The peer that it is for, if it is for one.
+    to: Option<Arc<Member>>,
+}
+
+impl Parties {
+    /// Waits until one of them is removed.
+    async fn gone(&self) {
+        let Some(to) = &self.to else { return self.member.gone().await };
+        tokio::select! {
+            () = self.member.gone() => {}
+            () = to.gone() => {}
+        }
+    }
+
+    /// Takes bytes in a direction, as the sender of the flow sees it, from the rate limits of both, or from none.
+    fn take(&self, direction: Direction, bytes: usize) -> bool {
+        let now = Clock.mono();
+        if !self.member.rate_limits.load().take(direction, now, bytes) {
+            return false;
+        }
+        let other = if direction == Direction::Out { Direction::Back } else { Direction::Out };
+        let taken = self.to.as_ref().is_none_or(|to| to.rate_limits.load().take(other, now, bytes));
+        if !taken {
+            self.member.rate_limits.load().put_back(direction, bytes);
+        }
+        taken
     }
 }
 

@@ -1,16 +1,19 @@
-//! The outgoing side of flows: this machine's network, or the tunnel to the gateway of another network.
+//! The outgoing side of flows: this machine's network, or the tunnel to the gateway of another network or to another peer.
 
 use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use tokio::io::{Interest, ReadBuf};
 use tokio::net::UdpSocket;
-use warren_device::user::{self, Net};
+use warren_device::user::{self, Echo, Incoming, Net, Ping};
 use warren_proxy::net::{Dial as _, DialError, Either, System, SystemStream};
 
-use crate::runtime::netstack::{Netstack, NetstackStream};
+use super::shaped::Shaped;
+use crate::gateway::peers::Member;
+use crate::runtime::netstack::{Netstack, NetstackStream, dial_error};
 
 thread_local! {
     /// For the largest datagram.
@@ -24,8 +27,8 @@ pub(super) struct Outside {
     addresses: Vec<IpAddr>,
 }
 
-/// A connection over either route.
-pub(super) type Connection = Either<NetstackStream, SystemStream>;
+/// A connection over one of the routes: to a peer, to a site, or beside the tunnel.
+pub(super) type Connection = Either<Either<Shaped, NetstackStream>, SystemStream>;
 
 /// A socket for one flow of datagrams.
 pub(super) enum Socket {
@@ -39,16 +42,32 @@ impl Outside {
         Self { tunnel: Netstack(net), addresses }
     }
 
-    /// Whether a destination is reached through the tunnel: behind another gateway, or a peer, which the rules always deny.
+    /// Whether a destination is reached through the tunnel: a peer, or behind another gateway.
     pub(super) fn by_tunnel(&self, to: IpAddr) -> bool {
         self.tunnel.0.reaches(to)
     }
 
-    pub(super) async fn connect(&self, to: SocketAddr) -> Result<Connection, DialError> {
+    /// Connects to the destination of a connection, or to the peer that has its address.
+    pub(super) async fn connect(
+        &self,
+        incoming: &Incoming,
+        peer: Option<&Arc<Member>>,
+    ) -> Result<Connection, DialError> {
+        let to = incoming.to();
+        if let Some(peer) = peer {
+            let stream = self.tunnel.0.connect_as(incoming.from(), to).await.map_err(dial_error)?;
+            return Ok(Either::Tunnel(Either::Tunnel(Shaped::new(stream, Arc::clone(peer)))));
+        }
         if self.by_tunnel(to.ip()) {
-            return self.tunnel.connect(to).await.map(Either::Tunnel);
+            return self.tunnel.connect(to).await.map(Either::Direct).map(Either::Tunnel);
         }
         System.connect(to).await.map(Either::Direct)
+    }
+
+    /// Sends a peer's echo request to another peer, and waits for the answer.
+    pub(super) async fn ping(&self, echo: &Echo) -> io::Result<()> {
+        let ping = Ping { source: echo.source, destination: echo.destination, number: echo.number };
+        self.tunnel.0.ping(ping, &echo.data).await
     }
 
     pub(super) async fn bind(&self, to: SocketAddr) -> io::Result<Socket> {

@@ -12,9 +12,8 @@ use warren_proxy::relay::{Moved, Timeouts, relay};
 use warren_wire::gateway::Protocol;
 
 use super::shaped::Shaped;
-use super::{Nat, Now, REPORT, icmp_reason};
+use super::{Nat, Now, Parties, REPORT, icmp_reason};
 use crate::gateway::audit::Entry;
-use crate::gateway::peers::Member;
 
 /// Connect timeout: less than a peer's own.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -31,22 +30,22 @@ pub(super) async fn serve(nat: Arc<Nat>) {
             protocol: Protocol::Tcp,
             port: incoming.to().port(),
         };
-        let member = match nat.admit(&flow) {
-            Ok(member) => member,
-            Err(_) => {
-                incoming.deny(Some(Unreachable::Prohibited));
+        let parties = match nat.admit(&flow) {
+            Ok(parties) => parties,
+            Err(why) => {
+                incoming.deny(Some(why));
                 continue;
             }
         };
-        if nat.peer_table.draining(&member) {
+        if nat.peer_table.draining(&parties.member) {
             // Drop it instead of accepting a connection that ends at once: the retransmission reaches the next gateway.
             tokio::spawn(async move {
-                member.gone().await;
+                parties.member.gone().await;
                 drop(incoming);
             });
             continue;
         }
-        let Ok(place) = nat.streams.take(member.key, 1) else {
+        let Ok(place) = nat.streams.take(parties.member.key, 1) else {
             nat.counters.failed.fetch_add(1, Ordering::Relaxed);
             incoming.deny(Some(Unreachable::Host));
             continue;
@@ -54,21 +53,22 @@ pub(super) async fn serve(nat: Arc<Nat>) {
         let nat = Arc::clone(&nat);
         tokio::spawn(async move {
             let _place = place;
-            connection(&nat, incoming, &member, &flow).await;
+            connection(&nat, incoming, &parties, &flow).await;
         });
     }
 }
 
-async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &Flow) {
+async fn connection(nat: &Nat, incoming: Incoming, parties: &Parties, flow: &Flow) {
+    let Parties { member, to } = parties;
     let _now = Now::count(&nat.counters.tcp_now);
     let _flow = member.flow();
     let by_tunnel = nat.outside.by_tunnel(flow.destination);
     nat.counters.tcp.fetch_add(1, Ordering::Relaxed);
     let dialled = tokio::select! {
-        dialled = timeout(CONNECT, nat.outside.connect(incoming.to())) => {
+        dialled = timeout(CONNECT, nat.outside.connect(&incoming, to.as_ref())) => {
             dialled.unwrap_or(Err(DialError::TimedOut))
         }
-        () = member.gone() => return,
+        () = parties.gone() => return,
     };
     let entry = Entry::new(member, flow, None);
     let outside = match dialled {
@@ -83,7 +83,7 @@ async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &
     // A peer that gave up has reset the connection; dropping it resets the host's side.
     let admitted = tokio::select! {
         admitted = incoming.admit() => admitted,
-        () = member.gone() => return,
+        () = parties.gone() => return,
     };
     let Ok(inside) = admitted else { return };
     let (out, back) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -109,8 +109,8 @@ async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &
             // The relay has passed the end on to both sides.
             _ = &mut relayed => break,
             _ = tick.tick() => report(),
-            () = member.gone() => break,
-            _ = rules.changed() => if !nat.may_go_on(member, flow, by_tunnel) {
+            () = parties.gone() => break,
+            _ = rules.changed() => if !nat.may_go_on(parties, flow, by_tunnel) {
                 break;
             },
         }

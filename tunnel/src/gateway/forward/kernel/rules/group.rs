@@ -13,10 +13,6 @@ const MIN_BURST: u64 = 256 << 10;
 
 /// Writes the chains of a group's rates, one per direction.
 pub(super) fn rates(out: &mut String, group: &Name, of: &Group) {
-    let rate = |mbit: u32| {
-        let bytes = u64::from(mbit) * 125_000;
-        format!("limit rate over {bytes} bytes/second burst {} bytes", (bytes / 10).max(MIN_BURST))
-    };
     if of.peer_rate_mbit.is_some() {
         for direction in ["out", "in"] {
             for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
@@ -27,26 +23,42 @@ pub(super) fn rates(out: &mut String, group: &Name, of: &Group) {
             }
         }
     }
+    let rate = |mbit: u32| {
+        let bytes = u64::from(mbit) * 125_000;
+        format!("limit rate over {bytes} bytes/second burst {} bytes", (bytes / 10).max(MIN_BURST))
+    };
     for (direction, side) in [("out", "saddr"), ("in", "daddr")] {
-        _ = writeln!(out, "  chain pass-{direction}-{group} {{");
-        if let Some(mbit) = of.rate_mbit {
-            _ = writeln!(out, "    {} goto too-fast", rate(mbit));
-        }
-        if let Some(mbit) = of.peer_rate_mbit {
-            for (family, ip) in [(4, "ip"), (6, "ip6")] {
-                let set = format!("rate-{direction}{family}-{group}");
-                _ = writeln!(out, "    update @{set} {{ {ip} {side} {} }} goto too-fast", rate(mbit));
+        if has_rates(of) {
+            _ = writeln!(out, "  chain limit-{direction}-{group} {{");
+            if let Some(mbit) = of.rate_mbit {
+                _ = writeln!(out, "    {} goto too-fast", rate(mbit));
             }
+            if let Some(mbit) = of.peer_rate_mbit {
+                for (family, ip) in [(4, "ip"), (6, "ip6")] {
+                    let set = format!("rate-{direction}{family}-{group}");
+                    _ = writeln!(out, "    update @{set} {{ {ip} {side} {} }} goto too-fast", rate(mbit));
+                }
+            }
+            out.push_str("  }\n");
+        }
+        _ = writeln!(out, "  chain pass-{direction}-{group} {{");
+        if has_rates(of) {
+            _ = writeln!(out, "    jump limit-{direction}-{group}");
         }
         _ = writeln!(out, "    goto passed-{direction}\n  }}");
     }
+}
+
+/// Whether a group has chains `limit-out-GROUP` and `limit-in-GROUP`, which end what is above its rates.
+pub(super) fn has_rates(of: &Group) -> bool {
+    of.rate_mbit.is_some() || of.peer_rate_mbit.is_some()
 }
 
 /// ICMP errors about connections that a rule allows.
 const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
 
 /// Writes the chains of a group's rules, one per direction: to a destination, back from it, and to this machine's own addresses.
-/// No other chain's name begins with `out-`, `in-` or `own-`, since a group may have any name.
+/// No other chain's name begins with `out-`, `in-`, `own-`, `peer-` or `back-`, since a group may have any name.
 pub(super) fn chains(out: &mut String, group: &Name, of: &Group) {
     let hosts: Vec<Allow> = of.allow.iter().map(Allow::of_hosts).collect();
     for (way, direction, rules, side, port, echo) in [
@@ -83,7 +95,7 @@ fn nets(rule: &Allow, family: u8, side: &str) -> Option<String> {
     })
 }
 
-fn traffic(rule: &Allow, family: u8, protocol: Protocol, port: &str, echo: &str) -> String {
+pub(super) fn traffic(rule: &Allow, family: u8, protocol: Protocol, port: &str, echo: &str) -> String {
     let name = match protocol {
         Protocol::Icmp if family == 4 => return format!("icmp type echo-{echo}"),
         Protocol::Icmp => return format!("icmpv6 type echo-{echo}"),

@@ -3,6 +3,7 @@
 //! ```text
 //! from a pod --> source is a member's? --> its group's chain: destination, protocol, port --> rates --> counted, accepted
 //! to a pod   --> an answer? -----------> the same rules, read backwards ----------------> rates --> counted, accepted
+//! pod to pod --> source is a member's? --> its group's chain: set of a group, protocol, port -> rates of both --> as above
 //!                                        anything else: rejected
 //! ```
 //!
@@ -18,6 +19,7 @@
 
 mod group;
 mod name_server;
+mod peers;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -37,8 +39,9 @@ pub(super) const COUNTERS: [&str; 8] =
 /// The kernel drops a member's rate state after this idle time.
 const FORGOTTEN: &str = "1m";
 
-/// Prefixes of the maps from members to chains: packets from pods, to pods, and from pods to this machine itself.
-const WAYS: [&str; 3] = ["out", "in", "own"];
+/// Prefixes of the maps from members to chains: packets from pods, to pods, and from pods to this machine itself; and if a rule is
+/// about a group, from pods to pods, and back.
+const WAYS: [&str; 5] = ["out", "in", "own", "peer", "back"];
 
 /// The input of a table.
 pub(super) struct Table<'a> {
@@ -88,8 +91,11 @@ impl Table<'_> {
             _ = writeln!(out, "  counter {counter} {{ }}");
         }
         for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
-            for way in WAYS {
+            for way in self.ways() {
                 _ = writeln!(out, "  map {way}{family} {{ type {kind} : verdict; }}");
+            }
+            for set in self.sets(family) {
+                _ = writeln!(out, "  set {set} {{ type {kind}; }}");
             }
             self.never(&mut out, family, kind);
         }
@@ -106,22 +112,33 @@ impl Table<'_> {
             rates(&mut out, group, of);
             chains(&mut out, group, of);
         }
+        self.between_pods(&mut out);
         self.policy(&mut out);
         out += self.name_server.chain();
         self.hooks(&mut out);
         out += "}\n";
-        out += &self.change(&[], members);
+        out += &self.change(&BTreeMap::new(), members);
         out
     }
 
     /// A script that removes and adds members.
-    pub(super) fn change(&self, gone: &[IpAddr], come: &BTreeMap<IpAddr, Place>) -> String {
+    pub(super) fn change(&self, gone: &BTreeMap<IpAddr, Place>, come: &BTreeMap<IpAddr, Place>) -> String {
         let mut out = String::new();
         for family in [4, 6] {
             let of = |address: &IpAddr| address.is_ipv4() == (family == 4);
-            for way in WAYS {
-                let list = |elements: Vec<String>| elements.join(", ");
-                let left = list(gone.iter().filter(|address| of(address)).map(ToString::to_string).collect());
+            let list = |elements: Vec<String>| elements.join(", ");
+            for set in self.sets(family) {
+                for (verb, members) in [("delete", gone), ("add", come)] {
+                    let some =
+                        members.iter().filter(|(at, place)| of(at) && self.in_set(&set, family, place));
+                    let some = list(some.map(|(address, _)| address.to_string()).collect());
+                    if !some.is_empty() {
+                        _ = writeln!(out, "{verb} element inet {} {set} {{ {some} }}", self.name);
+                    }
+                }
+            }
+            for way in self.ways() {
+                let left = list(gone.keys().filter(|address| of(address)).map(ToString::to_string).collect());
                 if !left.is_empty() {
                     _ = writeln!(out, "delete element inet {} {way}{family} {{ {left} }}", self.name);
                 }
@@ -208,6 +225,7 @@ impl Table<'_> {
                 "    {side} \"{tunnel}\" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu"
             );
         }
+        self.to_between_pods(out);
         self.between(out);
         _ = writeln!(out, "    iifname \"{tunnel}\" goto from-pods");
         let beyond: Vec<IpNet> = self.site.peers.iter().flat_map(SitePeer::allowed_ips).collect();
@@ -225,8 +243,8 @@ impl Table<'_> {
                 _ = writeln!(out, "    meta nfproto {family} drop");
             }
         }
-        // Traffic from pods to sites enters and leaves by the same interface: the kernel must not send redirects for it.
-        let no_redirect = if beyond.is_empty() {
+        // Traffic from pods to sites and to pods enters and leaves by the same interface: the kernel must not send redirects for it.
+        let no_redirect = if beyond.is_empty() && !self.has_peer_rules() {
             String::new()
         } else {
             format!(
@@ -249,6 +267,7 @@ impl Table<'_> {
             let ip = keyword(&(*address).into());
             _ = writeln!(out, "    {ip} saddr {address} oifname != \"{tunnel}\" masquerade");
         }
+        self.keep_source(out);
         for own in self.own() {
             let ip = keyword(&own.into());
             _ = writeln!(out, "    oifname \"{tunnel}\" snat {ip} to {own}");

@@ -1,0 +1,357 @@
+//! Pods that reach each other through a gateway, by the rules of their groups: both ways to forward give the same answers.
+//!
+//! ```text
+//! trainer 0, trainer 1, worker, idle --wires-- gateway 10.210.0.1
+//! ```
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use hickory_proto::op::{Message, ResponseCode};
+use hickory_proto::rr::RecordType;
+use warren_tunnel_tests::fabric::{By, Gateway, Member};
+use warren_tunnel_tests::{Fabric, Namespace, dns, web};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const RULES: &str = r#"[[groups.trainers.allow]]
+to = ["group:trainers"]
+ports = [29500]
+protocols = ["tcp", "udp", "icmp"]
+"#;
+const REST: &str = r#"
+STORE
+[pool]
+prefixes = ["10.100.0.0/24", "fd00:100::/64"]
+RULES
+[[groups.workers.allow]]
+to = ["group:trainers"]
+ports = [29500]
+protocols = ["tcp"]
+[groups.idle]
+[limits]
+requests_per_minute_and_source = 100000
+"#;
+
+/// One host, its agent, and its addresses in the pool.
+struct Pod {
+    host: Arc<Namespace>,
+    member: Member,
+    v4: IpAddr,
+    v6: IpAddr,
+}
+
+struct Lab {
+    fabric: Fabric,
+    gateway: Arc<Namespace>,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let gateway = Arc::new(Namespace::new().unwrap());
+        gateway.ip("addr add 10.210.0.1/32 dev lo").unwrap();
+        gateway.run("sysctl", &["-qw", "net.ipv4.icmp_ratelimit=0"]).unwrap();
+        let fabric = Fabric::new(&["10.210.0.1".parse().unwrap()], &REST.replace("RULES\n", RULES)).unwrap();
+        Self { fabric, gateway }
+    }
+
+    /// A host with a wire to the gateway.
+    fn host(&self) -> Arc<Namespace> {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let (host, name) = (Arc::new(Namespace::new().unwrap()), format!("pod{number}"));
+        host.join_as(&self.gateway, &name).unwrap();
+        let net = format!("10.220.{number}");
+        host.ip(&format!("addr add {net}.1/24 dev {name}")).unwrap();
+        self.gateway.ip(&format!("addr add {net}.2/24 dev {name}")).unwrap();
+        host.ip(&format!("route add default via {net}.2")).unwrap();
+        host
+    }
+
+    fn pod(&self, gateway: &Gateway, group: &str) -> Pod {
+        let host = self.host();
+        let token = self.fabric.token(group, &[]).unwrap();
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let interface =
+            format!("pp{}x{}", std::process::id() % 1_000_000, COUNTER.fetch_add(1, Ordering::Relaxed));
+        let member = self.fabric.machine_as(&host, &token, &interface).unwrap();
+        let [v4, v6] = addresses(gateway, &host).unwrap();
+        Pod { host, member, v4, v6 }
+    }
+}
+
+/// The addresses of a host's lease.
+fn addresses(gateway: &Gateway, host: &Namespace) -> Result<[IpAddr; 2]> {
+    let peers = gateway.peers()?;
+    let live = |peer: &&serde_json::Value| peer["host"] == host.name() && peer["state"] == "live";
+    let peer = peers.iter().find(live).with_context(|| format!("no {} in {peers:?}", host.name()))?;
+    let mut all = Vec::new();
+    for address in peer["addresses"].as_array().context("no addresses")? {
+        all.push(address.as_str().context("no text")?.parse::<IpAddr>()?);
+    }
+    all.sort();
+    all.try_into().map_err(|all| anyhow::anyhow!("not two addresses: {all:?}"))
+}
+
+fn connect(from: &Pod, to: SocketAddr) -> std::io::Result<TcpStream> {
+    from.host.inside(move || Ok(TcpStream::connect_timeout(&to, PATIENCE))).unwrap()
+}
+
+/// Why a connection does not come up.
+fn refusal(from: &Pod, to: SocketAddr) -> ErrorKind {
+    connect(from, to).unwrap_err().kind()
+}
+
+/// A connection from one pod to another, which sees the first one's own address and port.
+fn connected(from: &Pod, to: &Pod, at: SocketAddr) -> (TcpStream, TcpStream) {
+    let listener = to.host.inside(move || Ok(TcpListener::bind(at)?)).unwrap();
+    let near = connect(from, at).unwrap();
+    let (far, seen) = listener.accept().unwrap();
+    assert_eq!(seen, near.local_addr().unwrap());
+    for stream in [&near, &far] {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    }
+    (near, far)
+}
+
+/// Moves bytes both ways at once, and compares them.
+fn exchange((near, far): (TcpStream, TcpStream)) {
+    let bytes: Vec<u8> = (0..3_000_000_u32).flat_map(|number| (number ^ 0x5a5a).to_le_bytes()).collect();
+    let bytes = Arc::new(bytes);
+    let ends = [near, far].map(|stream| {
+        let (mut writing, bytes) = (stream.try_clone().unwrap(), Arc::clone(&bytes));
+        let written = thread::spawn(move || {
+            writing.write_all(&bytes).unwrap();
+            writing.shutdown(std::net::Shutdown::Write).unwrap();
+        });
+        (stream, written)
+    });
+    let read = ends.map(|(mut stream, written)| {
+        thread::spawn(move || {
+            let mut all = Vec::new();
+            stream.read_to_end(&mut all).unwrap();
+            written.join().unwrap();
+            all
+        })
+    });
+    for reader in read {
+        assert!(reader.join().unwrap() == *bytes, "the bytes differ");
+    }
+}
+
+fn socket(pod: &Pod, at: SocketAddr) -> UdpSocket {
+    let socket = pod.host.inside(move || Ok(UdpSocket::bind(at)?)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+/// Runs a test with both ways to forward at once.
+fn both(test: impl Fn(By) + Send + Copy + 'static) {
+    let threads = [By::User, By::Kernel].map(|by| (by, thread::spawn(move || test(by))));
+    let failed: Vec<By> =
+        threads.into_iter().filter_map(|(by, thread)| thread.join().is_err().then_some(by)).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn pods_reach_each_other_as_the_rules_of_their_groups_allow() {
+    both(|by| {
+        let lab = Lab::new();
+        let mut gateway = lab.fabric.start_by(by, 0, &lab.gateway).unwrap();
+        let [one, two] = ["trainers"; 2].map(|group| lab.pod(&gateway, group));
+        let [worker, idle] = ["workers", "idle"].map(|group| lab.pod(&gateway, group));
+        let at = |address: IpAddr, port: u16| SocketAddr::new(address, port);
+
+        for (from, to) in [(&one, &two), (&two, &one), (&worker, &one)] {
+            exchange(connected(from, to, at(to.v4, 29500)));
+        }
+        exchange(connected(&one, &two, at(two.v6, 29500)));
+
+        // A closed port, one that no rule allows, the other direction, another group, and an address that nobody has.
+        assert_eq!(refusal(&one, at(two.v4, 29500)), ErrorKind::ConnectionRefused, "{by:?}");
+        assert_eq!(refusal(&one, at(two.v4, 29501)), ErrorKind::HostUnreachable, "{by:?}");
+        assert_eq!(refusal(&one, at(worker.v4, 29500)), ErrorKind::HostUnreachable, "{by:?}");
+        assert_eq!(refusal(&worker, at(idle.v4, 29500)), ErrorKind::HostUnreachable, "{by:?}");
+        let routes = idle.host.ip("route show").unwrap();
+        assert!(!routes.contains("10.100.0.0/24"), "{by:?}: {routes}");
+        assert_eq!(refusal(&one, at("10.100.0.250".parse().unwrap(), 29500)), ErrorKind::HostUnreachable);
+
+        // Datagrams keep both ports, and answers belong to the flow although no rule allows them.
+        let (near, far) = (socket(&one, at(one.v4, 40_000)), socket(&two, at(two.v4, 29500)));
+        near.connect(at(two.v4, 29500)).unwrap();
+        let mut buffer = [0; 2_000];
+        for length in [1, 700, 1_300] {
+            near.send(&vec![7; length]).unwrap();
+            let (received, from) = far.recv_from(&mut buffer).unwrap();
+            assert_eq!((received, from), (length, at(one.v4, 40_000)), "{by:?}");
+            far.send_to(&buffer[..length / 2 + 1], from).unwrap();
+            assert_eq!(near.recv(&mut buffer).unwrap(), length / 2 + 1, "{by:?}");
+        }
+        drop(far);
+        near.send(b"is anybody there?").unwrap();
+        assert_eq!(near.recv(&mut buffer).unwrap_err().kind(), ErrorKind::ConnectionRefused, "{by:?}");
+        let stranger = socket(&worker, at(worker.v4, 0));
+        stranger.connect(at(one.v4, 29500)).unwrap();
+        stranger.send(b"by UDP").unwrap();
+        assert_eq!(stranger.recv(&mut buffer).unwrap_err().kind(), ErrorKind::HostUnreachable, "{by:?}");
+
+        let ping = |from: &Pod, to: IpAddr| from.host.run("ping", &["-c", "2", "-W", "3", &to.to_string()]);
+        ping(&one, two.v4).unwrap();
+        ping(&two, one.v6).unwrap();
+        ping(&worker, one.v4).unwrap_err();
+
+        let audit = |gateway: &Gateway| gateway.audit();
+        assert!(gateway.daemon.terminate().unwrap().success(), "{}", gateway.daemon.log());
+        let told = audit(&gateway);
+        for (to, port, verdict) in [(two.v4, 29500, "allowed"), (two.v4, 29501, "destination")] {
+            let part = format!(
+                "\"destination\":\"{to}\",\"protocol\":\"tcp\",\"port\":{port},\"verdict\":\"{verdict}\","
+            );
+            assert!(told.contains(&part), "{by:?}: no {part}\n{told}");
+        }
+    });
+}
+
+#[test]
+fn connections_between_pods_end_with_their_rule_and_with_either_pod() {
+    both(|by| {
+        let lab = Lab::new();
+        let gateway = lab.fabric.start_by(by, 0, &lab.gateway).unwrap();
+        let [one, two, three] = ["trainers"; 3].map(|group| lab.pod(&gateway, group));
+        let (mut near, _far) = connected(&one, &two, SocketAddr::new(two.v4, 29500));
+        let peers = gateway.peers().unwrap();
+        let key = peers.iter().find(|peer| peer["host"] == two.host.name()).unwrap()["public_key"].clone();
+        gateway.run(&["gateway", "evict", key.as_str().unwrap()]).unwrap();
+        assert_eq!(said(&mut near), "ended", "{by:?}");
+        assert_eq!(refusal(&one, SocketAddr::new(two.v4, 29500)), ErrorKind::HostUnreachable, "{by:?}");
+
+        let (mut near, _far) = connected(&one, &three, SocketAddr::new(three.v4, 29500));
+        lab.fabric
+            .configure(0, &[("ports = [29500]\nprotocols = [\"tcp\", \"udp\", \"icmp\"]", "ports = [29501]")])
+            .unwrap();
+        gateway.run(&["gateway", "reload"]).unwrap();
+        assert_eq!(said(&mut near), "ended", "{by:?}");
+        assert_eq!(refusal(&one, SocketAddr::new(three.v4, 29500)), ErrorKind::HostUnreachable, "{by:?}");
+        exchange(connected(&one, &three, SocketAddr::new(three.v4, 29501)));
+    });
+}
+
+/// Whether the connection ends when its program says something more.
+fn said(stream: &mut TcpStream) -> &'static str {
+    let mut buffer = [0; 1];
+    for _ in 0..40 {
+        let ends = |kind| {
+            matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::HostUnreachable)
+        };
+        match stream.write_all(b"more") {
+            Err(error) if ends(error.kind()) => return "ended",
+            written => written.unwrap(),
+        }
+        stream.set_read_timeout(Some(Duration::from_millis(250))).unwrap();
+        match stream.read(&mut buffer) {
+            Ok(0) => return "ended",
+            Err(error) if ends(error.kind()) => return "ended",
+            _ => {}
+        }
+    }
+    "goes on"
+}
+
+#[test]
+fn pods_have_names_which_those_know_who_may_reach_them() {
+    both(|by| {
+        let lab = Lab::new();
+        let gateway = lab.fabric.start_by(by, 0, &lab.gateway).unwrap();
+        let [one, two] = ["trainers"; 2].map(|group| lab.pod(&gateway, group));
+        let [worker, idle] = ["workers", "idle"].map(|group| lab.pod(&gateway, group));
+        let ask = |from: &Pod, name: &str, kind| {
+            let question = dns::query(name, kind).unwrap();
+            let answer = dns::ask(&from.host, "10.100.0.1", question).unwrap().expect("an answer");
+            let message = Message::from_vec(&answer).unwrap();
+            let mut found: Vec<IpAddr> =
+                message.answers.iter().filter_map(|record| record.data.ip_addr()).collect();
+            found.sort();
+            (message.metadata.response_code, found)
+        };
+        let of = |pod: &Pod, group: &str| format!("{}.{group}.Warren.internal.", pod.host.name());
+        let all = |mut addresses: Vec<IpAddr>| {
+            addresses.sort();
+            (ResponseCode::NoError, addresses)
+        };
+        let nothing = (ResponseCode::NXDomain, Vec::new());
+        let group = "trainers.warren.internal.";
+        for from in [&one, &worker] {
+            assert_eq!(ask(from, &of(&two, "trainers"), RecordType::A), all(vec![two.v4]), "{by:?}");
+            assert_eq!(ask(from, &of(&two, "trainers"), RecordType::AAAA), all(vec![two.v6]), "{by:?}");
+            assert_eq!(ask(from, group, RecordType::A), all(vec![one.v4, two.v4]), "{by:?}");
+        }
+        assert_eq!(ask(&one, &of(&two, "trainers"), RecordType::TXT), all(Vec::new()));
+        assert_eq!(ask(&one, "nobody.trainers.warren.internal.", RecordType::A), nothing);
+        assert_eq!(ask(&one, "warren.internal.", RecordType::A), nothing);
+        // A pod knows its own name, and of other groups those that its rules are about.
+        assert_eq!(ask(&idle, &of(&idle, "idle"), RecordType::A), all(vec![idle.v4]));
+        assert_eq!(ask(&idle, &of(&one, "trainers"), RecordType::A), nothing);
+        assert_eq!(ask(&one, &of(&worker, "workers"), RecordType::A), nothing);
+        assert_eq!(ask(&one, "example.org.", RecordType::A).0, ResponseCode::Refused);
+        // Programs of a machine resolve them without knowing of any of this.
+        let found = one.host.run("getent", &["hosts", of(&two, "trainers").trim_end_matches('.')]);
+        assert!(
+            found.is_ok_and(|text| text.contains("fd00:100:") || text.contains("10.100.0.")),
+            "{}",
+            one.member.daemon.log()
+        );
+    });
+}
+
+/// Pods without privileges: one offers a service of its own with `--reverse`, another reaches it by name through its proxy.
+#[test]
+fn pods_without_privileges_reach_each_other_by_name() {
+    both(|by| {
+        let lab = Lab::new();
+        let gateway = lab.fabric.start_by(by, 0, &lab.gateway).unwrap();
+        let token = lab.fabric.token("trainers", &[]).unwrap();
+        let [server, client] = [(); 2].map(|()| lab.host());
+        web::serve(&server, "127.0.0.1".parse().unwrap(), "trained").unwrap();
+        let serving = lab.fabric.pod(&server, &token, &["--reverse", "29500=127.0.0.1:8080"]).unwrap();
+        let asking = lab.fabric.pod(&client, &token, &[]).unwrap();
+        let url = format!("http://{}.trainers.warren.internal:29500/", server.name());
+        let got = client.run("curl", &["-sS", "--max-time", "20", "--proxy", "http://127.0.0.1:3128", &url]);
+        let logs = || format!("{}\n{}\n{}", serving.daemon.log(), asking.daemon.log(), gateway.daemon.log());
+        assert_eq!(got.as_deref().map_err(ToString::to_string), Ok("trained"), "{by:?}\n{}", logs());
+        let refused = client.run(
+            "curl",
+            &["-sS", "--max-time", "20", "--proxy", "http://127.0.0.1:3128", &url.replace("29500", "29501")],
+        );
+        assert!(refused.is_err() || !refused.unwrap().contains("trained"), "{by:?}");
+    });
+}
+
+/// A file says which flows its rules must allow and deny; one that does not is used neither at a start nor at a reload.
+#[test]
+fn a_file_whose_rules_fail_its_tests_is_refused() {
+    let lab = Lab::new();
+    let tests = "\n[[tests]]\nfrom = \"workers\"\nto = \"group:trainers:29500\"\nallow = true\n\n\
+                 [[tests]]\nfrom = \"idle\"\nto = \"group:trainers:29500\"\nallow = false\n\n\
+                 [[tests]]\nfrom = \"trainers\"\nto = \"group:trainers\"\nprotocol = \"icmp\"\nallow = true\n\n\
+                 [[tests]]\nfrom = \"trainers\"\nto = \"169.254.169.254:80\"\nallow = false\n\n[limits]";
+    lab.fabric.configure(0, &[("\n[limits]", tests)]).unwrap();
+    let gateway = lab.fabric.start(0, &lab.gateway).unwrap();
+    let opened = "[[groups.idle.allow]]\nto = [\"group:trainers\"]\n";
+    lab.fabric.configure(0, &[("\n[limits]", tests), ("[groups.idle]\n", opened)]).unwrap();
+    for command in ["check", "reload"] {
+        let config = lab.fabric.config(0).to_string_lossy().into_owned();
+        let arguments: &[&str] =
+            if command == "check" { &["gateway", "check", &config] } else { &["gateway", "reload"] };
+        let error = format!("{:#}", gateway.run(arguments).unwrap_err());
+        let told =
+            "[[tests]] 2: the rules must deny idle to group:trainers:29500 by tcp, but a rule allows it";
+        assert!(error.contains(told), "{command}: {error}");
+    }
+}

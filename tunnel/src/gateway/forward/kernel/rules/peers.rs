@@ -1,0 +1,149 @@
+//! Traffic between pods: sets of the members of groups, and the chains that rules about groups are in. Without such rules there
+//! are none.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use ipnet::IpNet;
+use warren_wire::Name;
+use warren_wire::gateway::{Allow, Protocol};
+
+use super::group::{has_rates, traffic};
+use super::{Place, Table, WAYS, is_of, keyword, set};
+
+/// What a packet gets for an address that no pod has now, or no longer.
+const ABSENT: &str = "  chain absent {
+    counter name \"failed\"
+    ct state established,related meta l4proto tcp reject with tcp reset
+    reject with icmpx host-unreachable
+  }
+";
+
+/// The chains of both directions. Rules in the direction of the first packet are those of its sender's group.
+const CHAINS: &str = "  chain between-pods {
+    ct state invalid drop
+    ct state new tcp flags & (fin|syn|rst|ack) != syn reject with tcp reset
+    ct direction reply goto back-to-pods
+    ip saddr vmap @peer4
+    ip6 saddr vmap @peer6
+    goto refused
+  }
+  chain back-to-pods {
+    ip daddr vmap @back4
+    ip6 daddr vmap @back6
+    goto denied
+  }
+";
+
+/// The set of all pods, and of those of a group.
+fn all(family: u8) -> String {
+    format!("pods{family}")
+}
+
+fn of(group: &Name, family: u8) -> String {
+    format!("pods{family}-{group}")
+}
+
+impl Table<'_> {
+    /// The groups that rules are about.
+    fn targets(&self) -> BTreeSet<&Name> {
+        self.groups.values().flat_map(|group| &group.allow).flat_map(|rule| &rule.to_groups).collect()
+    }
+
+    pub(super) fn has_peer_rules(&self) -> bool {
+        !self.targets().is_empty()
+    }
+
+    /// The ways that the table has maps for.
+    pub(super) fn ways(&self) -> &'static [&'static str] {
+        if self.has_peer_rules() { &WAYS } else { &WAYS[..3] }
+    }
+
+    /// The sets of members of a family.
+    pub(super) fn sets(&self, family: u8) -> Vec<String> {
+        let targets = self.targets();
+        let every = (!targets.is_empty()).then(|| all(family));
+        every.into_iter().chain(targets.into_iter().map(|group| of(group, family))).collect()
+    }
+
+    /// Whether a member is in a set. One that is being sent away is in that of all pods: its peers wait for it.
+    pub(super) fn in_set(&self, set: &str, family: u8, place: &Place) -> bool {
+        self.has(place)
+            && (set == all(family) || matches!(place, Place::Group(group) if set == of(group, family)))
+    }
+
+    /// Writes the chains of the groups, and what leads to them.
+    pub(super) fn between_pods(&self, out: &mut String) {
+        if !self.has_peer_rules() {
+            return;
+        }
+        *out += ABSENT;
+        for (group, settings) in self.groups {
+            for (way, direction, side, port, echo) in
+                [("peer", "out", "daddr", "dport", "request"), ("back", "in", "saddr", "sport", "reply")]
+            {
+                let pass = format!("goto pass-{direction}-{group}");
+                let mut chain = format!(
+                    "  chain {way}-{group} {{\n    ct state related meta l4proto {{ icmp, ipv6-icmp }} {pass}\n"
+                );
+                for rule in &settings.allow {
+                    for (family, what) in kinds(rule, port, echo) {
+                        let ip = if family == 4 { "ip" } else { "ip6" };
+                        for target in &rule.to_groups {
+                            let matches = format!("{ip} {side} @{} {what}", of(target, family));
+                            // It receives what the sender sends.
+                            let other = if direction == "out" { "in" } else { "out" };
+                            if self.groups.get(target).is_some_and(has_rates) {
+                                _ = writeln!(chain, "    {matches} jump limit-{other}-{target}");
+                            }
+                            _ = writeln!(chain, "    {matches} {pass}");
+                        }
+                        if way == "peer" && !rule.to_groups.is_empty() {
+                            let absent = format!("{ip} daddr != @{} {what}", all(family));
+                            _ = writeln!(chain, "    {absent} goto absent");
+                        }
+                    }
+                }
+                *out += &chain;
+                *out += "  }\n";
+            }
+        }
+        *out += CHAINS;
+    }
+
+    /// Writes what sends packets from pods to pods there.
+    pub(super) fn to_between_pods(&self, out: &mut String) {
+        let tunnel = self.interface;
+        for both in self.both() {
+            _ = writeln!(out, "    iifname \"{tunnel}\" oifname \"{tunnel}\" {both} goto between-pods");
+        }
+    }
+
+    /// Writes what keeps their source addresses.
+    pub(super) fn keep_source(&self, out: &mut String) {
+        for both in self.both() {
+            _ = writeln!(out, "    oifname \"{}\" {both} accept", self.interface);
+        }
+    }
+
+    /// Matches packets from the pool to the pool, for each family.
+    fn both(&self) -> Vec<String> {
+        if !self.has_peer_rules() {
+            return Vec::new();
+        }
+        let of = |family: u8| {
+            let nets: Vec<IpNet> = self.pool.iter().filter(|net| is_of(net, family)).copied().collect();
+            let ip = keyword(nets.first()?);
+            Some(format!("{ip} saddr {0} {ip} daddr {0}", set(&nets)))
+        };
+        [4, 6].into_iter().filter_map(of).collect()
+    }
+}
+
+/// What a rule allows, for each family and protocol.
+fn kinds<'a>(rule: &'a Allow, port: &'a str, echo: &'a str) -> impl Iterator<Item = (u8, String)> + 'a {
+    let wanted = |protocol: &Protocol| rule.protocols.as_ref().is_none_or(|all| all.contains(protocol));
+    let all = [4, 6].into_iter().flat_map(|family| Protocol::ALL.map(|protocol| (family, protocol)));
+    all.filter(move |(_, protocol)| wanted(protocol))
+        .map(move |(family, protocol)| (family, traffic(rule, family, protocol, port, echo)))
+}
