@@ -115,7 +115,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                         datapath.flush(&peer);
                     }
                 }
-                Output::Established(_) | Output::Expired(_) => {}
+                Output::Established(_) | Output::Arrived(_) | Output::Expired(_) => {}
             }
         }
     }

@@ -72,6 +72,14 @@ impl Fleet {
     /// # Errors
     /// This process may not make namespaces, or etcd is missing.
     pub fn new(count: u8) -> Result<Fleet> {
+        Self::with(count, "")
+    }
+
+    /// The same, with more text in the gateways' files.
+    ///
+    /// # Errors
+    /// As [`Fleet::new`].
+    pub fn with(count: u8, more: &str) -> Result<Fleet> {
         let bridge = Arc::new(Namespace::new()?);
         bridge.ip("link add br0 type bridge")?;
         bridge.ip("link set br0 up")?;
@@ -98,7 +106,7 @@ impl Fleet {
         let data = tempfile::tempdir()?;
         let etcd = etcd(&store, &data)?;
         let addresses: Vec<IpAddr> = (0..count).map(|index| address(index).into()).collect();
-        let fabric = Fabric::new(&addresses, REST)?;
+        let fabric = Fabric::new(&addresses, &format!("{REST}{more}"))?;
         Ok(Fleet { fabric, etcd, pods, server, gateways, _bridge: bridge, store, _data: data })
     }
 

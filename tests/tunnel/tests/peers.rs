@@ -17,7 +17,8 @@ use anyhow::{Context as _, Result};
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::RecordType;
 use warren_tunnel_tests::fabric::{By, Gateway, Member};
-use warren_tunnel_tests::{Fabric, Namespace, dns, web};
+use warren_tunnel_tests::fleet::Fleet;
+use warren_tunnel_tests::{Fabric, Namespace, dns, wait_for, web};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const RULES: &str = r#"[[groups.trainers.allow]]
@@ -331,6 +332,84 @@ fn pods_without_privileges_reach_each_other_by_name() {
         );
         assert!(refused.is_err() || !refused.unwrap().contains("trained"), "{by:?}");
     });
+}
+
+/// Two gateways over etcd: pods at different ones reach each other through both, and when one of them moves, too.
+#[test]
+fn pods_at_different_gateways_reach_each_other() {
+    both(|by| {
+        let kinds = if by == By::User { [By::User, By::Kernel] } else { [By::Kernel, By::User] };
+        let rule = "[[groups.gpu.allow]]\nto = [\"group:gpu\"]\nports = [29500]\n";
+        let fleet = Fleet::with(2, rule).unwrap();
+        let start =
+            |index: usize| fleet.fabric.start_by(kinds[index], index, fleet.gateway_host(index)).unwrap();
+        let token = fleet.fabric.token("gpu", &[]).unwrap();
+        web::serve(&fleet.pods, "127.0.0.1".parse().unwrap(), "trained").unwrap();
+        let echo = socket_on(&fleet.pods, "127.0.0.1:9000");
+        thread::spawn(move || {
+            let mut buffer = [0; 2_000];
+            while let Ok((length, from)) = echo.recv_from(&mut buffer) {
+                _ = echo.send_to(&buffer[..length], from);
+            }
+        });
+        // The first pod can only be at the first gateway, and then the second one takes the second pod.
+        let mut first = start(0);
+        let serving =
+            ["--http-proxy", "off", "--socks5", "off", "--interface", "serving", "--host-name", "serving"];
+        let reverse = ["--reverse", "29500=127.0.0.1:8080", "--reverse", "udp:29500=127.0.0.1:9000"];
+        let server = fleet.fabric.pod(&fleet.pods, &token, &[&serving[..], &reverse].concat()).unwrap();
+        let mut second = start(1);
+        first.run(&["gateway", "drain", "--stay"]).unwrap();
+        let interface = format!("bg{}x{:?}", std::process::id() % 1_000_000, kinds[0]);
+        let client =
+            fleet.fabric.machine_as(&fleet.pods, &token, &interface[..interface.len().min(15)]).unwrap();
+        let logs = |first: &Gateway, second: &Gateway| {
+            format!(
+                "{kinds:?}\n{}\n---\n{}\n---\n{}\n---\n{}",
+                server.daemon.log(),
+                client.daemon.log(),
+                first.daemon.log(),
+                second.daemon.log()
+            )
+        };
+        let peers = second.peers().unwrap();
+        let of = |name: &str| {
+            let peer = peers.iter().find(|peer| peer["host"] == name).unwrap();
+            peer["addresses"][0].as_str().unwrap().to_owned()
+        };
+        let to = of("serving");
+        let reach = || {
+            let url = format!("http://{to}:29500/");
+            let got = fleet.pods.run("curl", &["-sS", "--max-time", "5", &url]);
+            Ok(got.is_ok_and(|text| text == "trained").then_some(()))
+        };
+        let reached = |what: &str, first: &Gateway, second: &Gateway| {
+            // A pod without traffic notices within 30 s that its gateway has gone.
+            wait_for(3 * PATIENCE, what, reach)
+                .unwrap_or_else(|error| panic!("{error}\n{}", logs(first, second)));
+        };
+        reached("connection between the gateways", &first, &second);
+        let datagrams = socket_on(&fleet.pods, "0.0.0.0:0");
+        datagrams.connect(format!("{to}:29500")).unwrap();
+        let mut buffer = [0; 2_000];
+        for length in [10, 1_000] {
+            datagrams.send(&vec![9; length]).unwrap();
+            assert_eq!(datagrams.recv(&mut buffer).unwrap(), length, "{}", logs(&first, &second));
+        }
+
+        // Both pods come to one gateway, and then to the other.
+        first.daemon.kill().unwrap();
+        reached("connection at one gateway", &first, &second);
+        first = start(0);
+        second.daemon.kill().unwrap();
+        reached("connection at the other gateway", &first, &second);
+    });
+}
+
+fn socket_on(host: &Namespace, at: &'static str) -> UdpSocket {
+    let socket = host.inside(move || Ok(UdpSocket::bind(at)?)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
 }
 
 /// A file says which flows its rules must allow and deny; one that does not is used neither at a start nor at a reload.

@@ -94,6 +94,7 @@ impl Leases {
             source: enrolment.source.map(Source::address),
             age: 0,
             max: Some(enrolment.max.map_or(self.settings.max, |max| max.min(self.settings.max)).as_secs()),
+            gateway: self.own(),
         };
         step.transaction.put_json(Key::Lease(key), &lease);
         Ok(())

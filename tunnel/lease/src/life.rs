@@ -60,8 +60,15 @@ impl Leases {
         Some(Lease {
             state: State::Live { seen, ttl: self.ttl_seconds() },
             closing: false,
+            // A handshake does not tell which gateway a peer uses.
+            gateway: lease.gateway.or(self.own()),
             ..self.aged(now, key, lease)
         })
+    }
+
+    /// This gateway, if it shares its store with others.
+    pub(crate) fn own(&self) -> Option<PublicKey> {
+        self.settings.shared.map(|shared| shared.gateway)
     }
 
     /// The lease with its age of now.

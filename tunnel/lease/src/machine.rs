@@ -192,6 +192,13 @@ impl Leases {
         }
     }
 
+    /// A peer that was at another gateway has come to this one. If that cannot be stored, the peer is installed again.
+    pub fn arrived(&mut self, now: Now, key: PublicKey) {
+        if self.is_elsewhere(&key) {
+            self.start(now, Intent::Arrive(key), 1);
+        }
+    }
+
     /// When to call [`Leases::handle_timeout`], by the monotonic clock.
     #[must_use]
     pub fn poll_timeout(&self) -> Duration {
@@ -429,7 +436,23 @@ impl Leases {
             && !closed
             && !self.is_revoked(now, lease.token)
             && !self.replica.evicted.contains_key(&key);
-        admitted.then(|| peer(key, lease))
+        admitted.then(|| Peer {
+            key,
+            addresses: lease.addresses.clone(),
+            group: lease.group.clone(),
+            host: lease.host.clone(),
+            elsewhere: lease.gateway.filter(|gateway| self.own().is_some_and(|own| own != *gateway)),
+        })
+    }
+
+    /// Whether a peer is at another gateway, as far as known.
+    pub(crate) fn is_elsewhere(&self, key: &PublicKey) -> bool {
+        self.installed.get(key).is_some_and(|peer| peer.elsewhere.is_some())
+    }
+
+    /// A peer that is served here is reported again.
+    pub(crate) fn report(&mut self, key: &PublicKey) {
+        self.outputs.extend(self.installed.get(key).cloned().map(Output::Install));
     }
 
     /// Reports a peer's change to the interface.
@@ -515,8 +538,4 @@ impl Leases {
             .map(Lease::until);
         (of_family.clone().count() as u128, of_family.min())
     }
-}
-
-fn peer(key: PublicKey, lease: &Lease) -> Peer {
-    Peer { key, addresses: lease.addresses.clone(), group: lease.group.clone(), host: lease.host.clone() }
 }

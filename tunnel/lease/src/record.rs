@@ -63,6 +63,9 @@ pub struct Lease {
     /// Seconds after the enrolment at which it ends, however alive it is; that of the gateway in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
+    /// The gateway that the peer uses; unknown in records of earlier versions, and if the store is not shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<PublicKey>,
 }
 
 /// Where a lease is in its life.

@@ -44,6 +44,8 @@ pub(crate) enum Intent {
     Revoke(RequestId, TokenId, RevokedRecord),
     Accept(RequestId, TokenId),
     Renew(PublicKey),
+    /// A peer uses this gateway now.
+    Arrive(PublicKey),
     Close(PublicKey),
     End(PublicKey, Ending),
     Forget(PublicKey),
@@ -139,6 +141,15 @@ impl Leases {
                 step.transaction.put_json(Key::Lease(key), &renewed);
                 Ok(())
             }
+            Intent::Arrive(key) => {
+                let Some(entry) = self.replica.leases.get(&key).filter(|_| self.is_elsewhere(&key)) else {
+                    return;
+                };
+                let here = Lease { closing: false, gateway: self.own(), ..self.aged(now, key, &entry.value) };
+                self.expect(&mut step, Key::Lease(key));
+                step.transaction.put_json(Key::Lease(key), &here);
+                Ok(())
+            }
             Intent::Close(key) => {
                 let Some(entry) = self.replica.leases.get(&key).filter(|entry| entry.value.is_live()) else {
                     return;
@@ -205,6 +216,9 @@ impl Leases {
                 match step.intent.request() {
                     Some(request) if step.tries >= TRIES => self.answer(request, Err(Refusal::Contended)),
                     Some(_) => self.start(now, step.intent, step.tries + 1),
+                    None if matches!(step.intent, Intent::Arrive(_)) && step.tries < TRIES => {
+                        self.start(now, step.intent, step.tries + 1);
+                    }
                     // What goes on by itself has a deadline, at which it is looked at again.
                     None => {}
                 }
@@ -212,6 +226,9 @@ impl Leases {
             Outcome::Unknown => {
                 self.statistics.unknown += 1;
                 self.release_reservations(&step);
+                if let Intent::Arrive(key) = &step.intent {
+                    self.report(key);
+                }
                 if let Some(request) = step.intent.request() {
                     self.answer(request, Err(Refusal::Store));
                 }
@@ -241,7 +258,7 @@ impl Leases {
                 self.statistics.ended += 1;
                 self.outputs.push_back(Output::Ended(key, why));
             }
-            Intent::Close(_) | Intent::Forget(_) | Intent::Sweep(_) => {}
+            Intent::Arrive(_) | Intent::Close(_) | Intent::Forget(_) | Intent::Sweep(_) => {}
             Intent::Beat(sent) => {
                 if let Some(contact) = &mut self.contact {
                     contact.committed(version, sent);
@@ -339,6 +356,7 @@ impl Intent {
             | Self::Accept(request, _)
             | Self::Revoke(request, ..) => Some(*request),
             Self::Renew(_)
+            | Self::Arrive(_)
             | Self::Close(_)
             | Self::End(..)
             | Self::Forget(_)

@@ -169,6 +169,8 @@ pub struct Peer {
     pub group: Name,
     /// Its host's name.
     pub host: HostInfo,
+    /// Another gateway that it is at, as far as known.
+    pub elsewhere: Option<PublicKey>,
 }
 
 /// An action for the caller.

@@ -140,7 +140,7 @@ impl Pair {
                             self.send(&packet);
                         }
                     }
-                    Output::Established(_) | Output::Expired(_) => {}
+                    Output::Established(_) | Output::Arrived(_) | Output::Expired(_) => {}
                 }
             }
             let (to_us, to_them) = (std::mem::take(&mut self.to_us), std::mem::take(&mut self.to_them));

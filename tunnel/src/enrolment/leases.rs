@@ -55,6 +55,7 @@ enum Command {
     Accept(TokenId, Answer),
     Trust(Trust),
     Seen(Vec<(PublicKey, Duration)>),
+    Arrived(Vec<PublicKey>),
     Leases(oneshot::Sender<(Vec<(PublicKey, Lease)>, Statistics)>),
 }
 
@@ -150,6 +151,12 @@ impl LeaseService {
     pub async fn seen(&self, handshakes: Vec<(PublicKey, Duration)>) {
         // If the task has ended, so has the gateway.
         _ = self.commands.send(Command::Seen(handshakes)).await;
+    }
+
+    /// Reports peers that have come from another gateway.
+    pub async fn arrived(&self, peers: Vec<PublicKey>) {
+        // If the task has ended, so has the gateway.
+        _ = self.commands.send(Command::Arrived(peers)).await;
     }
 
     /// All leases and the counters; `None` if the task has ended.
@@ -252,7 +259,7 @@ impl Task {
                 | Command::Revoke(_, _, _, answer) => _ = answer.send(Err(Refusal::Store)),
                 Command::Leases(answer) => _ = answer.send(Default::default()),
                 Command::Trust(trust) => self.machine.set_trust(trust),
-                Command::Seen(_) => {}
+                Command::Seen(_) | Command::Arrived(_) => {}
             }
             return;
         }
@@ -286,6 +293,11 @@ impl Task {
             Command::Seen(handshakes) => {
                 for (key, at) in handshakes {
                     self.machine.seen(now, key, at);
+                }
+            }
+            Command::Arrived(peers) => {
+                for key in peers {
+                    self.machine.arrived(now, key);
                 }
             }
             Command::Leases(answer) => {

@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use ipnet::IpNet;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
+use warren_lease::Peer;
 use warren_lease::policy::{Denial, Flow};
 use warren_wire::gateway::{PEER_DOMAIN, SitePeer};
 use warren_wire::{Name, PublicKey};
 
 use super::access::{Access, RateLimits};
 use super::name_server::Share;
+use crate::runtime::control::{Command, Handle};
 
 /// A peer whose packets this gateway forwards.
 pub(super) struct Member {
@@ -32,6 +34,8 @@ pub(super) struct Member {
     pub(super) dns: Share,
     /// Networks behind it, if it is the gateway of another site; `None` for a peer with a lease.
     pub(super) site: Option<Vec<IpNet>>,
+    /// Another gateway that it is at, as far as known.
+    pub(super) elsewhere: Mutex<Option<PublicKey>>,
     /// Its current flows.
     pub(super) flows: AtomicU64,
     gone: watch::Sender<bool>,
@@ -53,6 +57,7 @@ impl Member {
             label: label(host),
             dns: Share::new(access.dns_queries_per_second(), false),
             site: None,
+            elsewhere: Mutex::new(None),
             flows: AtomicU64::new(0),
             gone: watch::Sender::new(false),
         }
@@ -68,7 +73,16 @@ impl Member {
     /// A copy without flows: those of the original end when it is removed.
     pub(super) fn without_flows(&self, access: &Access) -> Self {
         let member = Self::new(self.key, self.addresses.clone(), self.group.clone(), "", access);
-        Self { site: self.site.clone(), label: self.label.clone(), ..member }
+        let elsewhere = Mutex::new(*self.elsewhere.lock());
+        Self { site: self.site.clone(), label: self.label.clone(), elsewhere, ..member }
+    }
+
+    /// Whether it is a member as a lease has it, wherever it is.
+    pub(super) fn is_of(&self, lease: &Peer) -> bool {
+        self.key == lease.key
+            && self.addresses == lease.addresses
+            && self.group == lease.group
+            && self.label == label(lease.host.name())
     }
 
     /// Checks whether a flow of it may pass; `to` is the peer with the destination address, if there is one.
@@ -117,6 +131,8 @@ impl Drop for FlowGuard {
 pub(super) struct PeerTable {
     known: RwLock<Known>,
     draining: AtomicBool,
+    /// Held while the interface is told where members are: what is told last is the latest.
+    telling: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -160,6 +176,21 @@ impl PeerTable {
             known.by_key.values().filter(is_meant).flat_map(|member| member.addresses.clone()).collect();
         addresses.sort_unstable();
         Some(addresses)
+    }
+
+    /// The member with a lease of this key.
+    pub(super) fn of_key(&self, key: &PublicKey) -> Option<Arc<Member>> {
+        self.known.read().by_key.get(key).filter(|member| member.site.is_none()).cloned()
+    }
+
+    /// Tells the interface at which gateways members are. A gateway that it does not know counts as this one: call this again when
+    /// there is a link to it.
+    pub(super) fn tell_places(&self, interface: &Handle, members: &[Arc<Member>]) {
+        let _last = self.telling.lock();
+        let places = members.iter().map(|member| (member.key, *member.elsewhere.lock()));
+        if !members.is_empty() {
+            interface.send(Command::Vias(places.collect()));
+        }
     }
 
     /// All members.

@@ -130,6 +130,7 @@ impl PeerReconciler {
     fn follow(&self, events: Vec<PeerEvent>, draining: bool) {
         let mut gone: Vec<PublicKey> = Vec::new();
         let mut changed: HashMap<PublicKey, FilePeer> = HashMap::new();
+        let mut moved: Vec<PublicKey> = Vec::new();
         for event in events {
             match event {
                 // From before the address was the gateway's. Its agent gets no answer, and enrols again for another address.
@@ -142,10 +143,17 @@ impl PeerReconciler {
                     self.take(&peer.key);
                 }
                 PeerEvent::Install(peer) => {
+                    moved.push(peer.key);
+                    // A member that is only at another gateway now keeps its flows.
+                    if let Some(member) = self.peer_table.of_key(&peer.key).filter(|it| it.is_of(&peer)) {
+                        *member.elsewhere.lock() = peer.elsewhere;
+                        continue;
+                    }
                     gone.retain(|key| *key != peer.key);
                     self.take(&peer.key);
                     let host = peer.host.name();
                     let member = Member::new(peer.key, peer.addresses, peer.group, host, &self.access);
+                    *member.elsewhere.lock() = peer.elsewhere;
                     changed.insert(peer.key, interface_peer(&member));
                     self.put(member, draining);
                 }
@@ -160,6 +168,8 @@ impl PeerReconciler {
         self.forward.flush();
         if !draining {
             self.update_interface(gone, changed.into_values().collect());
+            let moved: Vec<_> = moved.iter().filter_map(|key| self.peer_table.of_key(key)).collect();
+            self.peer_table.tell_places(&self.interface, &moved);
         }
     }
 
@@ -179,8 +189,8 @@ impl PeerReconciler {
         if !draining {
             members.iter().for_each(|member| self.forward.install(member));
             self.forward.flush();
-            return self
-                .update_interface(Vec::new(), members.iter().map(|member| interface_peer(member)).collect());
+            self.update_interface(Vec::new(), members.iter().map(|member| interface_peer(member)).collect());
+            return self.peer_table.tell_places(&self.interface, &members);
         }
         self.end_flows(&members);
         // Time for the resets to reach the peers before these are removed from the interface.
@@ -290,6 +300,7 @@ mod tests {
             addresses: vec!["10.100.0.9".parse().unwrap()],
             group: "gpu".parse().unwrap(),
             host: Default::default(),
+            elsewhere: None,
         };
         events.send(PeerEvent::Install(peer)).unwrap();
         assert_eq!(changes.recv().unwrap(), (Vec::new(), 1));

@@ -17,7 +17,7 @@ use warren_lease as lease;
 use warren_proto::engine::{Engine, EngineConfig};
 use warren_store::{Member as LiveGateway, Presence, Store};
 use warren_transport::tls::Listener;
-use warren_wire::gateway::{GatewayConfig, Site, StoreConfig};
+use warren_wire::gateway::{GatewayConfig, StoreConfig};
 use warren_wire::token::VerifyingKey;
 use warren_wire::{PublicKey, UnixTime};
 
@@ -45,6 +45,8 @@ use crate::runtime::{datapath_runner::DatapathRunner, lookups};
 
 /// Interval between renewals of leases from handshakes.
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
+/// Pods at other gateways do not reach one that has come here for about so long.
+const ARRIVAL_INTERVAL: Duration = Duration::from_millis(500);
 /// Interval between attempts to announce this gateway to the others.
 const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(2);
 /// Time for streams to send their resets at shutdown.
@@ -201,7 +203,7 @@ impl Running {
             interface: interface.clone(),
             lookups,
         };
-        sites.replace(&Site::default(), &config)?;
+        sites.replace(None, &config)?;
         let name_server = NameServer::start(&config, &inside, runtime.handle(), &peer_table, &access)?;
         let inner = Arc::new(Inner {
             path,
@@ -228,6 +230,12 @@ impl Running {
             let inner = Arc::clone(&inner);
             move || watch_handshakes(Arc::clone(&inner))
         });
+        if matches!(inner.config.lock().store, StoreConfig::Etcd(_)) {
+            supervisor.restarted_task(runtime.handle(), "watch of arrivals", {
+                let inner = Arc::clone(&inner);
+                move || watch_arrivals(Arc::clone(&inner))
+            });
+        }
         supervisor.restarted_task(runtime.handle(), "announcement", {
             let inner = Arc::clone(&inner);
             move || announce(Arc::clone(&inner))
@@ -316,8 +324,8 @@ impl Inner {
         if before.groups != after.groups || before.site != after.site || before.dns != after.dns {
             self.forwarding.forward.rules(&after)?;
         }
+        self.sites.replace(Some(&before), &after)?;
         if before.site != after.site {
-            self.sites.replace(&before.site, &after)?;
             changes.push("sites");
         }
         if before.groups != after.groups {
@@ -424,6 +432,21 @@ fn facts(config: &GatewayConfig, forwarding: &Forwarding, tls: TlsPort) -> Facts
         device_offloads: Vec::new(),
         tls: Some(tls),
         services: None,
+    }
+}
+
+/// Notes which peers have come from other gateways.
+async fn watch_arrivals(inner: Arc<Inner>) {
+    let mut tick = tokio::time::interval(ARRIVAL_INTERVAL);
+    loop {
+        tick.tick().await;
+        let interface = inner.interface.clone();
+        match tokio::task::spawn_blocking(move || interface.request(Command::Arrived)).await {
+            Ok(Ok(peers)) if peers.is_empty() => {}
+            Ok(Ok(peers)) => inner.leases.arrived(peers).await,
+            Ok(Err(problem)) => crate::runtime::log::warn(&problem),
+            Err(error) => tracing::error!(%error, "arrivals are not known"),
+        }
     }
 }
 

@@ -1,11 +1,14 @@
-//! Gateways of other networks: peers of the interface that hold no lease.
+//! Other gateways: peers of the interface that hold no lease. Those of other networks are sites. Those of this pool carry what
+//! pods that are at different gateways send each other.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use warren_proto::engine::PeerConfig;
-use warren_wire::config::Host;
-use warren_wire::gateway::{GatewayConfig, Site, SitePeer};
+use warren_wire::PublicKey;
+use warren_wire::config::{Endpoint, Host};
+use warren_wire::gateway::{GatewayConfig, Site, SitePeer, StoreConfig};
+use warren_wire::token::Gateway;
 
 use super::access::Access;
 use super::forward::Forward;
@@ -30,19 +33,19 @@ pub(super) struct Sites {
 }
 
 impl Sites {
-    /// Replaces the sites. Flows of changed sites end.
+    /// Replaces the sites and the links to gateways of this pool. Flows of changed sites end.
     ///
     /// # Errors
     /// The control thread does not answer.
-    pub(super) fn replace(&self, before: &Site, after: &GatewayConfig) -> Result<()> {
-        let old = peers(before, after.peers.keepalive_seconds);
-        let (gone, changed) = difference(&old, &peers(&after.site, after.peers.keepalive_seconds));
-        for site in before.peers.iter().filter(|site| !after.site.peers.contains(site)) {
+    pub(super) fn replace(&self, before: Option<&GatewayConfig>, after: &GatewayConfig) -> Result<()> {
+        let (gone, changed) = difference(&before.map(peers).unwrap_or_default(), &peers(after));
+        let before = before.map(|before| &before.site.peers[..]).unwrap_or_default();
+        for site in before.iter().filter(|site| !after.site.peers.contains(site)) {
             if let Some(member) = self.peer_table.take(&site.key) {
                 self.forward.remove(&member);
             }
         }
-        for site in after.site.peers.iter().filter(|site| !before.peers.contains(site)) {
+        for site in after.site.peers.iter().filter(|site| !before.contains(site)) {
             let member = Arc::new(Member::site(site, &self.access));
             self.forward.install(&member);
             self.peer_table.put(&member);
@@ -58,6 +61,7 @@ impl Sites {
         if !gone.is_empty() || !changed.is_empty() {
             self.interface.request(|done| Command::Peers { gone, changed, done })?;
             self.interface.send(Command::StartHandshakes);
+            self.peer_table.tell_places(&self.interface, &self.peer_table.leased());
         }
         for lookup in unknown {
             // If the queue is full, the name is resolved when the peer does not answer.
@@ -67,18 +71,32 @@ impl Sites {
     }
 }
 
-fn peers(site: &Site, keepalive_seconds: u16) -> Vec<FilePeer> {
-    let peer = |site: &SitePeer| {
-        let mut config = PeerConfig::new(site.key);
-        config.allowed_ips = site.allowed_ips();
-        config.persistent_keepalive = Some(keepalive_seconds);
-        let name = site.endpoint.clone().filter(|endpoint| matches!(endpoint.host, Host::Name(_)));
-        if name.is_none() {
-            config.endpoint = site.endpoint.as_ref().and_then(|endpoint| resolve(endpoint, None).ok());
-        }
-        FilePeer { config, name, tls: None }
-    };
-    site.peers.iter().map(peer).collect()
+fn peers(config: &GatewayConfig) -> Vec<FilePeer> {
+    let sites = config.site.peers.iter().map(|site| {
+        let peer = peer(site.key, site.endpoint.as_ref());
+        let keepalive = Some(config.peers.keepalive_seconds);
+        let config =
+            PeerConfig { allowed_ips: site.allowed_ips(), persistent_keepalive: keepalive, ..peer.config };
+        FilePeer { config, ..peer }
+    });
+    let links = links(config).map(|gateway| peer(gateway.key, gateway.udp.as_ref()));
+    sites.chain(links).collect()
+}
+
+/// The other gateways of this pool, if pods may reach each other: a shared store tells at which one each pod is.
+fn links(config: &GatewayConfig) -> impl Iterator<Item = &Gateway> {
+    let shared = matches!(config.store, StoreConfig::Etcd(_)) && config.has_peer_rules();
+    let others = config.gateways.as_slice().iter().filter(|gateway| gateway.name != config.name);
+    others.filter(move |gateway| shared && gateway.udp.is_some())
+}
+
+fn peer(key: PublicKey, endpoint: Option<&Endpoint>) -> FilePeer {
+    let mut config = PeerConfig::new(key);
+    let name = endpoint.filter(|endpoint| matches!(endpoint.host, Host::Name(_))).cloned();
+    if name.is_none() {
+        config.endpoint = endpoint.and_then(|endpoint| resolve(endpoint, None).ok());
+    }
+    FilePeer { config, name, tls: None }
 }
 
 /// The status of each site, from the status of the interface.

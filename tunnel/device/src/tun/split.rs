@@ -140,6 +140,12 @@ impl Frame<'_> {
         self.destination
     }
 
+    /// Where the packets come from.
+    #[inline]
+    pub fn source(&self) -> Option<IpAddr> {
+        ip::source(self.packet)
+    }
+
     /// ECN bits of the packets: all have the same.
     #[inline]
     pub fn ecn(&self) -> u8 {

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
-use warren_lease::{COMMIT_WITHIN, Ending, Refusal, State};
+use warren_lease::{
+    COMMIT_WITHIN, Change, Ending, Leases, Outcome, Output, Refusal, RequestId, Settings, Shared, State,
+    Table,
+};
+use warren_wire::UnixTime;
 
-use crate::world::{Fate, QUARANTINE, TTL, World, peer};
+use crate::world::{Fate, QUARANTINE, TTL, World, clocks, enrolment, peer, settings};
 
 fn enrolled(world: &mut World, key: u8, token: usize) -> Result<Vec<String>, Refusal> {
     world.enrol(0, peer(key), token);
@@ -154,4 +158,54 @@ fn refusals_tell_figures_and_change_nothing() {
             "the lease store does not answer; try again",
         ]
     );
+}
+
+/// Two gateways with one store: a peer is at the one that it enrolled at, until the other one reports that it has come.
+#[test]
+fn a_peer_that_moves_is_known_to_be_elsewhere() {
+    let gateways = [101, 102].map(peer);
+    let now = clocks(UnixTime::from_secs(1_000_000));
+    let mut table = Table::default();
+    let mut machines = gateways.map(|gateway| {
+        let shared = Some(Shared { gateway, grace: Duration::from_secs(600) });
+        let mut machine = Leases::new(Settings { shared, ..settings() }, now).unwrap();
+        machine.restore(now, &[], 0);
+        machine
+    });
+    machines[0].enrol(now, RequestId(1), enrolment(peer(1), 2, now.wall));
+    let mut places = [None, None];
+    // What each machine reports of the peer, after all it has to do. The second one's first transaction is lost.
+    let mut settle = |machines: &mut [Leases; 2], lost: bool| {
+        for _ in 0..4 {
+            for (machine, place) in machines.iter_mut().zip(&mut places) {
+                while let Some(output) = machine.poll_output() {
+                    match output {
+                        Output::Commit(id, _) if lost => machine.settled(now, id, Outcome::Unknown),
+                        Output::Commit(id, transaction) => {
+                            let outcome = table.commit(&transaction);
+                            machine.settled(now, id, outcome);
+                        }
+                        Output::Install(peer) => *place = Some(peer.elsewhere),
+                        _ => {}
+                    }
+                }
+            }
+            let contents: Vec<Change> = table.contents().collect();
+            machines.iter_mut().for_each(|machine| machine.apply(now, &contents, table.revision()));
+        }
+        std::mem::take(&mut places)
+    };
+    assert_eq!(settle(&mut machines, false), [Some(None), Some(Some(gateways[0]))]);
+    // It is installed again if nobody knows whether the store has it, so that its next message is noticed, too.
+    machines[1].arrived(now, peer(1));
+    assert_eq!(settle(&mut machines, true), [None, Some(Some(gateways[0]))]);
+    machines[1].arrived(now, peer(1));
+    assert_eq!(settle(&mut machines, false), [Some(Some(gateways[1])), Some(None)]);
+    // Handshakes do not tell which gateway a peer uses, but keep its lease.
+    let later = clocks(now.wall.plus(TTL / 2));
+    machines[0].seen(later, peer(1), later.mono);
+    assert_eq!(settle(&mut machines, false), [None, None]);
+    // Who is here need not be reported.
+    machines[1].arrived(now, peer(1));
+    assert_eq!(settle(&mut machines, false), [None, None]);
 }

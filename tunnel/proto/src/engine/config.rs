@@ -106,6 +106,8 @@ pub enum Output {
     Flush(PeerId),
     /// A session can be used.
     Established(PeerId),
+    /// A peer that was reached [through](crate::plane::Peer::via) another one is here now.
+    Arrived(PeerId),
     /// There is no usable session any more, or the attempt to make one was given up.
     Expired(PeerId),
 }

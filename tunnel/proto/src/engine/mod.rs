@@ -175,7 +175,7 @@ impl Output {
     fn peer(&self) -> Option<PeerId> {
         match self {
             Self::Transmit { peer, .. } => *peer,
-            Self::Flush(id) | Self::Established(id) | Self::Expired(id) => Some(*id),
+            Self::Flush(id) | Self::Established(id) | Self::Arrived(id) | Self::Expired(id) => Some(*id),
         }
     }
 }

@@ -169,6 +169,17 @@ impl Engine {
         ids
     }
 
+    /// Sends packets for a peer to another one, such as the gateway where it is, and takes its packets from there, until
+    /// [`Output::Arrived`]. `None`: it is here. False if one of them is unknown; it then counts as here.
+    pub fn set_via(&mut self, public_key: &PublicKey, via: Option<&PublicKey>) -> bool {
+        let Some(state) = self.peers.by_key(public_key).and_then(|slot| self.peers.get(slot)) else {
+            return false;
+        };
+        let id = via.and_then(|via| self.find_peer(via)).filter(|id| *id != state.shared.id());
+        state.shared.set_via(id);
+        via.is_none() || id.is_some()
+    }
+
     /// Removes a peer with its sessions; false if there is none of that id.
     pub fn remove_peer(&mut self, id: PeerId) -> bool {
         let Some(slot) = self.peers.slot(id) else { return false };

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use super::{Engine, Output};
 use crate::Now;
-use crate::plane::{CONFIRMED, DropReason, PeerId, REKEY, TRAFFIC, WANT_SESSION};
+use crate::plane::{ARRIVED, CONFIRMED, DropReason, PeerId, REKEY, TRAFFIC, WANT_SESSION};
 use crate::time::limits::{KEEPALIVE_TIMEOUT, REKEY_ATTEMPT_TIME, REKEY_TIMEOUT};
 use crate::transport::{DATA_HEADER, TAG};
 
@@ -89,6 +89,9 @@ impl Engine {
             let wants = state.shared.take_wants();
             if wants & CONFIRMED != 0 {
                 self.confirmed(now, slot);
+            }
+            if wants & ARRIVED != 0 {
+                self.outputs.push_back(Output::Arrived(id));
             }
             if wants & REKEY != 0 {
                 self.rekey(now, slot);

@@ -16,8 +16,9 @@
 //! 1. [`Reader::session`] of the receiver's index gives the [`Session`];
 //! 2. [`Session::open`] decrypts;
 //! 3. [`Plane::confirm`] unless [`Session::is_confirmed`];
-//! 4. [`Reader::permits`] checks the inner source;
-//! 5. [`Peer::received`] once a batch.
+//! 4. [`Peer::arrived`], unless it is the first message of its session;
+//! 5. [`Reader::permits`] checks the inner source;
+//! 6. [`Peer::received`] once a batch.
 //!
 //! If a [`Wakeup`] is `needed`, the control side must be woken.
 
@@ -48,7 +49,7 @@ pub use peer::{Peer, PeerId, STAGED, Traffic};
 pub use reader::Reader;
 pub use session::Session;
 pub use wakeup::Wakeup;
-pub(crate) use wakeup::{CONFIRMED, REKEY, TRAFFIC, WANT_SESSION, WakeupQueue};
+pub(crate) use wakeup::{ARRIVED, CONFIRMED, REKEY, TRAFFIC, WANT_SESSION, WakeupQueue};
 
 /// An immutable state of the routes.
 pub(crate) struct Routes {

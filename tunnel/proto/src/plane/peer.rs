@@ -23,7 +23,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use warren_wire::PublicKey;
 
-use super::wakeup::{REKEY, TRAFFIC, WANT_SESSION, Wakeup, WakeupQueue};
+use super::wakeup::{ARRIVED, REKEY, TRAFFIC, WANT_SESSION, Wakeup, WakeupQueue};
 use super::{DropReason, Drops, Endpoint};
 use crate::allowed::AllowedIps;
 use crate::time::limits::{REJECT_AFTER_MESSAGES, REJECT_AFTER_TIME};
@@ -39,6 +39,18 @@ const NEVER: u64 = u64::MAX;
 pub struct PeerId {
     pub(crate) slot: u32,
     pub(crate) generation: NonZeroU32,
+}
+
+impl PeerId {
+    /// Not 0, as the generation is not.
+    fn bits(self) -> u64 {
+        u64::from(self.generation.get()) << 32 | u64::from(self.slot)
+    }
+
+    fn from_bits(bits: u64) -> Option<Self> {
+        let generation = NonZeroU32::new((bits >> 32) as u32)?;
+        Some(Self { slot: bits as u32, generation })
+    }
 }
 
 impl std::fmt::Display for PeerId {
@@ -96,6 +108,8 @@ pub struct Peer {
     wants: AtomicU8,
     armed: AtomicBool,
     pursuing: AtomicBool,
+    /// The peer through which it is reached, as [`PeerId::bits`]; 0 is none.
+    via: AtomicU64,
     tx: Side,
     rx: Side,
 }
@@ -119,6 +133,7 @@ impl Peer {
             wants: AtomicU8::new(0),
             armed: AtomicBool::new(false),
             pursuing: AtomicBool::new(false),
+            via: AtomicU64::new(0),
             tx: Side::default(),
             rx: Side::default(),
         };
@@ -160,11 +175,32 @@ impl Peer {
         self.endpoint.load().as_ref().map(|endpoint| **endpoint)
     }
 
-    /// Whether an inner packet from `src` may come from this peer. [`super::Reader::permits`] is the same without
-    /// atomic operations.
+    /// Whether an inner packet from `src` may come from this peer itself. [`super::Reader::permits`] is the same without
+    /// atomic operations, and also knows what other peers send [through](Peer::via) this one.
     #[must_use]
     pub fn permits(&self, src: IpAddr) -> bool {
         self.routes.load().lookup(src) == Some(self.id)
+    }
+
+    /// Another peer through which it is reached at present, such as another gateway.
+    #[inline]
+    #[must_use]
+    pub fn via(&self) -> Option<PeerId> {
+        PeerId::from_bits(self.via.load(Ordering::Relaxed))
+    }
+
+    /// To be called for each data message of the peer itself, keepalives included: from then on it is [here](Peer::via). The first
+    /// message of a session does not count, because agents also make sessions with gateways that they do not use.
+    #[inline]
+    pub fn arrived(&self) -> Wakeup {
+        if self.via.load(Ordering::Relaxed) == 0 || self.via.swap(0, Ordering::Relaxed) == 0 {
+            return Wakeup::NONE;
+        }
+        self.want(ARRIVED)
+    }
+
+    pub(crate) fn set_via(&self, via: Option<PeerId>) {
+        self.via.store(via.map_or(0, PeerId::bits), Ordering::Relaxed);
     }
 
     /// Notes that a batch was sent: `packets` data packets (0: keepalives only) in `bytes` of UDP payload.

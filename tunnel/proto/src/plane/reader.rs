@@ -38,6 +38,22 @@ impl Reader {
         &self.plane
     }
 
+    /// The peer that a packet from `src` is sent to: that of the destination, or the one [through](Peer::via) which it is reached.
+    /// What came through another peer is not sent to a third: two gateways that each believe a peer at the other would pass its
+    /// packets on forever.
+    #[inline]
+    pub fn route_from(&mut self, src: impl FnOnce() -> Option<IpAddr>, dst: IpAddr) -> Option<&Arc<Peer>> {
+        let Some(via) = self.route(dst)?.via() else { return self.route(dst) };
+        let owner = src().and_then(|src| self.owner(src));
+        if owner.is_some_and(|owner| owner.via().is_some()) {
+            return None;
+        }
+        let place = via.slot as usize;
+        let is_there =
+            self.routes.peers.get(place).is_some_and(|it| it.as_ref().is_some_and(|it| it.id() == via));
+        if is_there { self.routes.peers.get(place)?.as_ref() } else { self.route(dst) }
+    }
+
     /// As [`Plane::route`].
     #[inline]
     pub fn route(&mut self, dst: IpAddr) -> Option<&Arc<Peer>> {
@@ -68,11 +84,19 @@ impl Reader {
         entry.as_ref()
     }
 
-    /// As [`Peer::permits`].
+    /// Whether an inner packet from `src` may come from this peer: its own, or one of a peer that is reached
+    /// [through](Peer::via) it.
     #[inline]
     pub fn permits(&mut self, peer: &Peer, src: IpAddr) -> bool {
         self.refresh_routes();
-        self.routes.table.lookup(src) == Some(peer.id())
+        let Some(owner) = self.owner(src) else { return false };
+        owner.id() == peer.id() || owner.via() == Some(peer.id())
+    }
+
+    #[inline]
+    fn owner(&self, address: IpAddr) -> Option<&Arc<Peer>> {
+        let id = self.routes.table.lookup(address)?;
+        self.routes.peers.get(id.slot as usize)?.as_ref()
     }
 
     /// Lets go of sessions and peers.

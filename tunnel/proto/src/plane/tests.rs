@@ -174,3 +174,38 @@ fn sessions_change_under_readers() {
         }
     });
 }
+
+/// A pod at another gateway: its packets go there and come from there, until a message of its own arrives.
+#[test]
+fn a_peer_is_reached_through_another_one_until_it_comes() {
+    let plane = Arc::new(Plane::new());
+    let mut reader = plane.reader();
+    let [one, two, gateway] = [0, 1, 2].map(|slot| peer(&plane, slot));
+    let [here, there, nobody] =
+        ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|text| text.parse::<IpAddr>().unwrap());
+    let mut table = AllowedIps::new();
+    table.insert(ipnet::IpNet::from(here), one.id());
+    table.insert(ipnet::IpNet::from(there), two.id());
+    plane.publish(table, [&one, &two, &gateway].map(|peer| Some(Arc::clone(peer))).to_vec());
+    let mut to = |src: IpAddr, dst: IpAddr| reader.route_from(|| Some(src), dst).map(|peer| peer.id());
+    assert_eq!(to(here, there), Some(two.id()));
+    two.set_via(Some(gateway.id()));
+    assert_eq!(to(here, there), Some(gateway.id()));
+    assert_eq!(to(there, here), Some(one.id()));
+    assert_eq!(to(here, nobody), None);
+    // Both are elsewhere: it came from another gateway, which is to know better.
+    one.set_via(Some(gateway.id()));
+    assert_eq!(to(here, there), None);
+    one.set_via(None);
+    // A gateway that is no peer any more.
+    two.set_via(Some(PeerId { slot: 2, generation: NonZeroU32::MAX }));
+    assert_eq!(to(here, there), Some(two.id()));
+    two.set_via(Some(gateway.id()));
+    assert!(
+        reader.permits(&gateway, there) && !reader.permits(&gateway, here) && reader.permits(&two, there)
+    );
+    assert!(two.arrived().needed() && !two.arrived().needed());
+    assert_eq!(two.via(), None);
+    assert!(!reader.permits(&gateway, there) && reader.permits(&two, there));
+    assert_eq!(reader.route_from(|| Some(here), there).map(|peer| peer.id()), Some(two.id()));
+}

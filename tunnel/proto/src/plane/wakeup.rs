@@ -44,6 +44,8 @@ pub(crate) const REKEY: u8 = 2;
 pub(crate) const TRAFFIC: u8 = 4;
 /// The first data message came on a session of ours as responder.
 pub(crate) const CONFIRMED: u8 = 8;
+/// A message came from the peer itself, which was reached through another one until then.
+pub(crate) const ARRIVED: u8 = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct WakeupQueue(Mutex<Vec<PeerId>>);

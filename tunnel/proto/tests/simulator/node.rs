@@ -135,7 +135,7 @@ impl Node {
                         self.send(world, &peer, &packet);
                     }
                 }
-                Output::Established(_) | Output::Expired(_) => {}
+                Output::Established(_) | Output::Arrived(_) | Output::Expired(_) => {}
             }
         }
     }

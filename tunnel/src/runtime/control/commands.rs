@@ -78,6 +78,13 @@ impl Control {
                 self.sweep();
                 _ = done.try_send(());
             }
+            Command::Vias(vias) => {
+                for (key, via) in vias {
+                    // A peer that has gone meanwhile needs none, and without a link its packets wait for it here.
+                    _ = self.engine.set_via(&key, via.as_ref());
+                }
+            }
+            Command::Arrived(answer) => _ = answer.try_send(std::mem::take(&mut self.arrived)),
             Command::PrivateKey(key) => self.private_key(Some(key)),
             Command::Listen { port, fwmark, done } => _ = done.try_send(self.listen(port, fwmark)),
             Command::Facts(facts) => {

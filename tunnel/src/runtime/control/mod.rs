@@ -89,6 +89,10 @@ pub enum Command {
         /// When it is done.
         done: SyncSender<()>,
     },
+    /// Peers, and other peers through which they are reached at present.
+    Vias(Vec<(PublicKey, Option<PublicKey>)>),
+    /// The peers that have ended this by a message of their own, since the last time.
+    Arrived(SyncSender<Vec<PublicKey>>),
     /// A new private key.
     PrivateKey(PrivateKey),
     /// Another port or firewall mark. Fails without a change when the port is in use.

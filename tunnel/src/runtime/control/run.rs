@@ -151,6 +151,9 @@ impl Control {
                     self.datapath.established();
                     self.established(id);
                 }
+                Output::Arrived(id) => {
+                    self.arrived.extend(self.engine.plane().peer(id).map(|peer| *peer.public_key()));
+                }
                 Output::Expired(id) => self.expired(id),
             }
         }

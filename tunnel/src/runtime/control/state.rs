@@ -13,7 +13,7 @@ use warren_proto::{
     plane::{Peer, PeerId},
 };
 use warren_transport::{tls::Streams, udp::Udp};
-use warren_wire::key::PrivateKey;
+use warren_wire::key::{PrivateKey, PublicKey};
 
 use super::{Commands, Facts, Handle, Lookup, carriers::PeerCarriers, model::Model};
 use crate::runtime::{
@@ -67,7 +67,7 @@ pub struct Parts {
     pub commands: Commands,
     /// Names to resolve.
     pub lookups: SyncSender<Lookup>,
-    /// Is told once when the data path ends unexpectedly.
+    /// Learns of an unexpected end of the data path.
     pub supervisor: Supervisor,
     /// For its status.
     pub facts: Facts,
@@ -96,6 +96,8 @@ pub(super) struct Control {
     pub(super) attempts: HashMap<PeerId, HandshakeAttempts>,
     /// Overrun already reported to the engine.
     pub(super) overrun: u64,
+    /// Peers that have come here since somebody asked.
+    pub(super) arrived: Vec<PublicKey>,
     pub(super) stop: bool,
 }
 
@@ -115,6 +117,7 @@ impl Control {
             facts: parts.facts,
             attempts: HashMap::new(),
             overrun: 0,
+            arrived: Vec::new(),
             stop: false,
         }
     }

@@ -80,7 +80,9 @@ impl<'a> Opener<'a> {
                 return None;
             }
         };
-        if !session.is_confirmed() {
+        if session.is_confirmed() {
+            self.wakeup |= session.peer.arrived();
+        } else {
             self.wakeup |= self.shared.plane.confirm(session, now);
         }
         current.bytes += place.len() as u64;

@@ -82,7 +82,7 @@ impl Side {
             match output {
                 Output::Transmit { to, bytes, .. } => self.udp.send_one(&to, &bytes).unwrap(),
                 Output::Flush(id) => self.datapath.flush(&self.plane.peer(id).unwrap()),
-                Output::Established(_) | Output::Expired(_) => {}
+                Output::Established(_) | Output::Arrived(_) | Output::Expired(_) => {}
             }
         }
     }

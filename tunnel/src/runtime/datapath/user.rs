@@ -166,7 +166,8 @@ impl<'a> Sender<'a> {
     /// Packets for one destination, of equal size except for the last.
     fn run(&mut self, now: Duration, arena: &mut [u8], first: &Place, run: &[Place]) {
         let count = run.len() as u64;
-        let peer = ip::destination(&arena[first.packet()]).and_then(|to| self.reader.route(to));
+        let packet = &arena[first.packet()];
+        let peer = ip::destination(packet).and_then(|to| self.reader.route_from(|| ip::source(packet), to));
         let Some(peer) = peer else {
             self.shared.plane.drops().count(DropReason::NoRoute, count);
             return self.answer(now, &arena[first.packet()]);

@@ -239,7 +239,7 @@ impl Storm {
                 Output::Established(_) => {
                     counts.completed.fetch_add(1, Ordering::Relaxed);
                 }
-                Output::Flush(_) | Output::Expired(_) => {}
+                Output::Flush(_) | Output::Arrived(_) | Output::Expired(_) => {}
             }
         }
         if let (Some(due), Some(begun)) = (client.engine.poll_timeout(), client.begun) {
