@@ -13,7 +13,7 @@ mod request;
 mod training;
 pub mod units;
 
-pub use input::{Fault, Syntax, Value, read};
+pub use input::{Fault, KEYS, Syntax, Value, read};
 pub use options::{Cost, OptionPlan, Transfer, Verdict};
 pub use plan::{CheckpointPlan, Demand, Plan, plan};
 pub use render::{human, json, markdown, svg};

@@ -33,5 +33,5 @@ pub fn verdict(report: &Report, assertions: &[Assertion], plan: &Plan, screen: &
     }
     paths.sort_by_key(|path| path.warning);
     paths.dedup();
-    Verdict { overlaps, paths }
+    Verdict { overlaps, paths, omitted: report.omitted }
 }

@@ -10,19 +10,25 @@ pub(crate) fn screen(check: &Check, errors: &mut Vec<String>) -> Screen {
         return Screen::record();
     }
     let Some(file) = &check.baseline else { return Screen::default() };
-    let read = match std::fs::read(file) {
-        Ok(bytes) => warren_planfile::decode(file, bytes)
-            .map_err(|error| error.to_string())
-            .and_then(|text| Baseline::read(&text).map_err(|error| format!("{file}: {error}"))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(format!("cannot read {file}: {error}; create it with `--write-baseline {file}`"))
-        }
-        Err(error) => Err(crate::unreadable(file, &error)),
-    };
-    read.map(Screen::compare).unwrap_or_else(|error| {
+    read(file).map(Screen::compare).unwrap_or_else(|error| {
         errors.push(error);
         Screen::default()
     })
+}
+
+/// Reads a baseline.
+///
+/// # Errors
+/// It cannot be read, or is not a baseline.
+pub(crate) fn read(file: &str) -> Result<Baseline, String> {
+    let bytes = std::fs::read(file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!("cannot read {file}: {error}; create it with `--write-baseline {file}`")
+        }
+        _ => crate::unreadable(file, &error),
+    })?;
+    let text = warren_planfile::decode(file, bytes).map_err(|error| error.to_string())?;
+    Baseline::read(&text).map_err(|error| format!("{file}: {error}"))
 }
 
 /// Writes the recorded findings.

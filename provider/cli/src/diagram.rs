@@ -1,10 +1,10 @@
 //! `warren diagram`: draws a plan or state.
 
 use crate::args::Level;
-use crate::{FINE, Outcome, Streams, emit, emit_bytes, policy, settings, text_of, unreadable};
+use crate::{FINE, Outcome, Streams, baseline, emit, emit_bytes, policy, settings, text_of};
 use clap::ValueEnum;
 use std::num::NonZeroUsize;
-use warren_check::{Baseline, Screen, Severity};
+use warren_check::Screen;
 use warren_diagram::{Detail, Options, Theme};
 use warren_model::Model;
 use warren_model::topology::Plan;
@@ -125,10 +125,9 @@ pub(crate) fn run(diagram: &Diagram, streams: &mut Streams<'_>) -> Outcome {
     let text = text_of(&diagram.input, streams.stdin).map_err(|error| vec![error])?;
     let source = Source { name: &diagram.input, text: &text, owner: None };
     let plan = read_topology(&source).map_err(|error: InputError| vec![error.to_string()])?;
-    let (verdict, omitted) = verdict(diagram, &source, &plan, streams)?;
+    let verdict = verdict(diagram, &source, &plan, streams)?;
     let options = Options {
         verdict,
-        omitted,
         title: diagram.title.clone(),
         diff: diagram.diff,
         detail: match diagram.detail {
@@ -163,21 +162,18 @@ pub(crate) fn run(diagram: &Diagram, streams: &mut Streams<'_>) -> Outcome {
     Ok(FINE)
 }
 
-/// What `warren check` finds in the same file with the same options: overlaps, and paths that the policies forbid. The second
-/// value is the number of findings beyond the maximum.
+/// What `warren check` finds in the same file with the same options: overlaps, and paths that the policies forbid.
 fn verdict(
     diagram: &Diagram,
     source: &Source<'_>,
     plan: &Plan,
     streams: &mut Streams<'_>,
-) -> Result<(Verdict, usize), Vec<String>> {
+) -> Result<Verdict, Vec<String>> {
     let mut errors = Vec::new();
     let assertions = policy::assertions(&diagram.policy, streams.stdin, &mut errors);
     let mut settings = settings::of_file(diagram.config.as_deref(), &mut errors);
-    let fabrics = &mut settings.fabrics;
-    fabrics.connected = diagram.connected.map_or(fabrics.connected, severity);
-    fabrics.unconnected = diagram.unconnected.map_or(fabrics.unconnected, severity);
-    let known = diagram.baseline.as_deref().map(baseline).transpose();
+    settings::set(&mut settings.fabrics, diagram.connected, diagram.unconnected);
+    let known = diagram.baseline.as_deref().map(baseline::read).transpose();
     let known = known.map_err(|error| errors.push(error)).ok().flatten();
     let input =
         warren_planfile::read(source).map_err(|found| errors.extend(found.iter().map(InputError::to_string)));
@@ -186,19 +182,5 @@ fn verdict(
     let screen = screen.with_exceptions(settings.exceptions, settings::today());
     let limit = NonZeroUsize::new(crate::args::MAX_FINDINGS);
     let report = warren_check::check(&[input], Model::default(), limit, &settings.fabrics, &screen);
-    Ok((warren_check::verdict(&report, &assertions, plan, &screen), report.omitted))
-}
-
-fn severity(level: Level) -> Option<Severity> {
-    match level {
-        Level::Error => Some(Severity::Error),
-        Level::Warning => Some(Severity::Warning),
-        Level::Ignore => None,
-    }
-}
-
-fn baseline(file: &str) -> Result<Baseline, String> {
-    let bytes = std::fs::read(file).map_err(|error| unreadable(file, &error))?;
-    let text = warren_planfile::decode(file, bytes).map_err(|error| error.to_string())?;
-    Baseline::read(&text).map_err(|error| format!("{file}: {error}"))
+    Ok(warren_check::verdict(&report, &assertions, plan, &screen))
 }

@@ -80,7 +80,8 @@ pub(crate) fn of_file(config: Option<&str>, errors: &mut Vec<String>) -> Setting
     })
 }
 
-fn set(fabrics: &mut Fabrics, connected: Option<Level>, unconnected: Option<Level>) {
+/// Sets the severities that the command line names.
+pub(crate) fn set(fabrics: &mut Fabrics, connected: Option<Level>, unconnected: Option<Level>) {
     let severity = |level: Level| match level {
         Level::Error => Some(Severity::Error),
         Level::Warning => Some(Severity::Warning),

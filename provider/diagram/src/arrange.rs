@@ -21,7 +21,7 @@ const MARGIN: i32 = 24;
 pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Options) -> Scene {
     let index = Index::new(all);
     let ruler = Ruler;
-    let marks = Marks::new(&options.verdict, options.omitted);
+    let marks = Marks::new(&options.verdict);
     let cards = Cards { index: &index, ruler: &ruler, marks: &marks };
     let detail = match (options.detail, all.networks.len()) {
         (Detail::Auto, 0..=FULL_UP_TO) => Detail::Full,

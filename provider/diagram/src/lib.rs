@@ -46,8 +46,6 @@ pub struct Options {
     pub theme: Theme,
     /// What a check found: overlaps and forbidden paths, which are marked.
     pub verdict: Verdict,
-    /// Number of findings that the verdict leaves out.
-    pub omitted: usize,
 }
 
 /// The network as it is after the apply, with the changes if requested.
@@ -77,7 +75,7 @@ pub fn scene(plan: &Plan, options: &Options) -> Scene {
 
 /// The address-space map as boxes and texts.
 pub fn space_scene(plan: &Plan, options: &Options) -> Scene {
-    space::arrange(&drawn(plan, options), title(plan, options), options)
+    space::arrange(&drawn(plan, options), title(plan, options), &options.verdict)
 }
 
 /// The diagram as SVG.
@@ -111,7 +109,7 @@ pub fn html(plan: &Plan, options: &Options) -> Result<String, String> {
 /// # Errors
 /// The template of the summary cannot be rendered.
 pub fn markdown(plan: &Plan, options: &Options) -> Result<String, String> {
-    markdown::render(plan, title(plan, options), options).map_err(|error| error.to_string())
+    markdown::render(plan, title(plan, options), &options.verdict).map_err(|error| error.to_string())
 }
 
 /// The network as a Mermaid flowchart.

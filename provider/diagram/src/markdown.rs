@@ -1,6 +1,5 @@
 //! The summary for a pull request.
 
-use crate::Options;
 use crate::card::{count, join, visible};
 use crate::names::distinct;
 use crate::subnet::ranges;
@@ -11,6 +10,7 @@ use std::fmt::Write as _;
 use tera::{Context, Tera};
 use warren_model::reach::Lists;
 use warren_model::topology::{Change, Destination, GatewayConfig, Plan, Target, Topology, compare};
+use warren_model::verdict::Verdict;
 
 /// Maximum number of rows in the table of changes; the rest are counted.
 const ROWS: usize = 100;
@@ -29,8 +29,7 @@ struct Row {
 }
 
 /// Text of the summary.
-pub(crate) fn render(plan: &Plan, title: &str, options: &Options) -> Result<String, tera::Error> {
-    let verdict = &options.verdict;
+pub(crate) fn render(plan: &Plan, title: &str, verdict: &Verdict) -> Result<String, tera::Error> {
     let all = distinct(crate::unattached::gather(compare(plan)));
     let mut rows = rows(&all);
     rows.sort_by_key(|row| row.word);
@@ -66,7 +65,7 @@ pub(crate) fn render(plan: &Plan, title: &str, options: &Options) -> Result<Stri
     let paths = paths.map(|path| format!("{}<br>{}", escape(&path.message), long(&hops(path))));
     context.insert("forbidden", &paths.collect::<Vec<_>>());
     let listed = verdict.overlaps.len().min(FINDINGS) + verdict.paths.len().min(FINDINGS);
-    context.insert("unlisted", &(verdict.overlaps.len() + verdict.paths.len() - listed + options.omitted));
+    context.insert("unlisted", &(verdict.overlaps.len() + verdict.paths.len() - listed + verdict.omitted));
     context.insert("mermaid", &crate::mermaid::mermaid(&all, verdict));
     let mut tera = Tera::default();
     // The inserted values are already escaped for Markdown.

@@ -1,7 +1,6 @@
 //! The address-space map: every pool as a bar with its used, reserved and free ranges, and every network as a bar with its
 //! subnets and their room to grow.
 
-use crate::Options;
 use crate::card::{Cards, Words, count};
 use crate::index::Index;
 use crate::scene::{Block, BoxKind, Rect, Scene, Style};
@@ -11,6 +10,7 @@ use ipnet::IpNet;
 use std::collections::BTreeMap;
 use warren_cidr::{SEPARATOR, free_blocks};
 use warren_model::topology::{Change, Home, Overlay, Topology};
+use warren_model::verdict::Verdict;
 
 const WIDTH: i32 = 1040;
 const PAD: i32 = 18;
@@ -46,10 +46,10 @@ struct Pool {
 }
 
 /// Lays out the map.
-pub(crate) fn arrange(all: &Topology, title: &str, options: &Options) -> Scene {
+pub(crate) fn arrange(all: &Topology, title: &str, verdict: &Verdict) -> Scene {
     let index = Index::new(all);
     let ruler = Ruler;
-    let marks = Marks::new(&options.verdict, options.omitted);
+    let marks = Marks::new(verdict);
     let cards = Cards { index: &index, ruler: &ruler, marks: &marks };
     let mut scene = Scene {
         w: WIDTH + 2 * LEFT,

@@ -17,8 +17,6 @@ const PAD: i32 = 18;
 /// The findings by the objects that they are about.
 pub(crate) struct Marks<'a> {
     verdict: &'a Verdict,
-    /// Number of findings that the verdict leaves out.
-    omitted: usize,
     /// By key: the other side of each overlap.
     others: BTreeMap<&'a str, Vec<Other<'a>>>,
     /// By key: the numbers of forbidden paths.
@@ -34,7 +32,7 @@ pub(crate) struct Other<'a> {
 
 impl<'a> Marks<'a> {
     /// Findings have the numbers of the list: forbidden paths first, then overlaps.
-    pub(crate) fn new(verdict: &'a Verdict, omitted: usize) -> Self {
+    pub(crate) fn new(verdict: &'a Verdict) -> Self {
         let mut others: BTreeMap<&str, Vec<Other<'_>>> = BTreeMap::new();
         for (at, Overlap { sides: [left, right], .. }) in verdict.overlaps.iter().enumerate() {
             let number = verdict.paths.len() + at + 1;
@@ -54,7 +52,7 @@ impl<'a> Marks<'a> {
                 .filter(|key| !key.is_empty())
                 .for_each(|key| on_path.entry(key).or_default().push(at + 1));
         }
-        Self { verdict, omitted, others, on_path }
+        Self { verdict, others, on_path }
     }
 
     /// The other sides of the overlaps of an object.
@@ -126,7 +124,7 @@ impl<'a> Marks<'a> {
 
     /// The list of findings, at the origin.
     pub(crate) fn list(&self, cards: &Cards<'_>, width: i32) -> Option<Block> {
-        let Verdict { overlaps, paths } = self.verdict;
+        let Verdict { overlaps, paths, .. } = self.verdict;
         if self.verdict.is_empty() {
             return None;
         }
@@ -168,7 +166,7 @@ impl<'a> Marks<'a> {
             block.inner.push(row);
         }
         let all = self.verdict.overlaps.len() + self.verdict.paths.len();
-        let rest = all.saturating_sub(ROWS) + self.omitted;
+        let rest = all.saturating_sub(ROWS) + self.verdict.omitted;
         if rest > 0 {
             let more = format!("and {rest} more");
             cards.write(&mut block, &Words::new(&more, 12, Style::Muted), PAD + 8, y + 14, width - 2 * PAD);

@@ -47,6 +47,7 @@ fn overlaps_are_marked_at_both_places() {
                 ("module.b.aws_vpc.this".into(), String::new()),
             ],
         }],
+        ..Verdict::default()
     };
     for detail in [Detail::Full, Detail::Compact, Detail::Grouped] {
         let options = Options { diff: true, detail, verdict: verdict.clone(), ..Options::default() };
@@ -132,7 +133,7 @@ fn both_places_refer_to_each_other_without_a_line() {
         overlap((&name(at), &range(at)), (&name(at + 1), &range(at + 1)))
     });
     overlaps.extend(pairs);
-    let verdict = Verdict { overlaps, paths: Vec::new() };
+    let verdict = Verdict { overlaps, ..Verdict::default() };
     for detail in [Detail::Full, Detail::Compact] {
         let (_, scene) = draw(all.clone(), &verdict, detail);
         assert_eq!(marks(&scene, "azurerm_virtual_network.core"), ["1"]);
@@ -170,7 +171,7 @@ fn overlaps_between_columns_have_a_line_or_a_number() {
     };
     // Three columns: 0 and 1 are neighbours, 1 and 2 too, 0 and 2 are not, and 0 is above 3.
     for ((left, right), lines) in [((0, 1), 1), ((2, 1), 1), ((0, 2), 0), ((0, 3), 1)] {
-        let verdict = Verdict { overlaps: vec![of(left, right)], paths: Vec::new() };
+        let verdict = Verdict { overlaps: vec![of(left, right)], ..Verdict::default() };
         let (_, scene) = draw(all.clone(), &verdict, Detail::Full);
         let mut clashes = 0;
         scene.blocks.iter().for_each(|block| block.walk(&mut |block| clashes += block.clashes.len()));
@@ -197,9 +198,10 @@ fn findings_are_whole_and_counted() {
     let verdict = Verdict {
         overlaps: vec![overlap(("aws_vpc.n[0]", "10.0.0.0/16"), ("aws_vpc.n[1]", "10.0.128.0/17"))],
         paths: vec![Path { name: "p".into(), message: "m".into(), warning: false, hops }],
+        omitted: 4321,
     };
     let plan = common::read("plan.json", &common::plan(all));
-    let options = Options { verdict, omitted: 4321, ..Options::default() };
+    let options = Options { verdict, ..Options::default() };
     let drawn = scene(&plan, &options);
     sound(&drawn);
     let list = drawn.blocks.iter().find(|block| block.key == "findings").expect("a list");

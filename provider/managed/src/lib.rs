@@ -12,6 +12,7 @@ mod failure;
 mod managed;
 mod memory;
 pub mod ranges;
+pub mod reach;
 mod references;
 pub mod retry;
 mod session;

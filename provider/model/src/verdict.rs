@@ -10,6 +10,8 @@ pub struct Verdict {
     pub overlaps: Vec<Overlap>,
     /// Paths that a policy forbids, errors first.
     pub paths: Vec<Path>,
+    /// Number of findings beyond the limit of the check, which are counted and not drawn.
+    pub omitted: usize,
 }
 
 impl Verdict {

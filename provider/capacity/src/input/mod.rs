@@ -42,7 +42,8 @@ pub struct Fault {
     pub hint: String,
 }
 
-const ROOT: &[&str] = &[
+/// The keys of a request, in the order of the documentation.
+pub const KEYS: &[&str] = &[
     "name",
     "store",
     "place",
@@ -105,7 +106,7 @@ enum Pods {
 impl Reader {
     fn request(&mut self, value: &Value) -> Option<Request> {
         let at = At { value, path: &[] };
-        if !self.keys(at, ROOT) {
+        if !self.keys(at, KEYS) {
             return None;
         }
         let name = self.text(at, "name", "write a title, or remove the key").unwrap_or("capacity").to_owned();

@@ -1,16 +1,9 @@
 //! The HTTP client of all SDK clients: proxies of the environment, certificate authorities of `AWS_CA_BUNDLE`, and an
 //! early end for calls to hosts that never answer.
-//!
-//! ```text
-//! new ── answer ──> answered      every later failure is retried as usual, however long
-//!  │
-//!  └─ no answer in time ──> dead  calls fail at once, and are tried again after a pause
-//! ```
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_smithy_http_client::proxy::ProxyConfig;
@@ -29,17 +22,12 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use tf_provider_rs::{Diagnostic, Path as Attribute};
 use tokio::time::Instant;
+use warren_managed::reach::Hosts;
 
 use crate::error::chain;
 
 /// Time in which some host must answer, from the first call on.
 const FIRST_ANSWER: Duration = Duration::from_secs(7);
-/// Time that a host has at least, even if others have used up the time above.
-const LAST_CHANCE: Duration = Duration::from_secs(1);
-/// Time in which failed connections to a host that never answered are retried.
-const CONNECTING: Duration = Duration::from_secs(3);
-/// After this time, a dead host is tried again.
-const REST: Duration = Duration::from_secs(30);
 
 /// The clients of a provider block.
 #[derive(Clone, Debug)]
@@ -79,7 +67,7 @@ pub(crate) fn clients(ca_bundle: Option<&Path>) -> Result<Clients, Diagnostic> {
     let calls = Watched {
         inner: through(ProxyConfig::from_env()),
         metadata: metadata.clone(),
-        hosts: Arc::default(),
+        hosts: Arc::new(Hosts::new(FIRST_ANSWER)),
     };
     Ok(Clients { calls: SharedHttpClient::new(calls), metadata })
 }
@@ -120,61 +108,12 @@ pub(crate) struct Unreachable {
     pub(crate) reason: String,
 }
 
-/// What is known about the hosts that were called.
-#[derive(Debug, Default)]
-struct Hosts {
-    answered: BTreeSet<String>,
-    /// The first call to each host that has not answered yet.
-    waiting: BTreeMap<String, Instant>,
-    dead: BTreeMap<String, (Instant, Unreachable)>,
-}
-
-type SharedHosts = Arc<Mutex<Hosts>>;
-
-impl Hosts {
-    /// The time by which a host must answer and the time until which connections are retried; `None` once it has
-    /// answered.
-    fn deadlines(&mut self, host: &str, now: Instant) -> Result<Option<(Instant, Instant)>, Unreachable> {
-        if self.answered.contains(host) {
-            return Ok(None);
-        }
-        match self.dead.get(host) {
-            Some((since, unreachable)) if now < *since + REST => return Err(unreachable.clone()),
-            Some(_) => {
-                self.dead.clear();
-                self.waiting.clear();
-            }
-            None => {}
-        }
-        let first = *self.waiting.entry(host.to_owned()).or_insert(now);
-        // While nothing has answered at all, all hosts share the time: STS and EC2 of a region that does not exist.
-        let begun = if self.answered.is_empty() {
-            self.waiting.values().copied().filter(|begun| now < *begun + REST).min().unwrap_or(first)
-        } else {
-            first
-        };
-        Ok(Some(((begun + FIRST_ANSWER).max(now + LAST_CHANCE), first + CONNECTING)))
-    }
-
-    fn answer(&mut self, host: &str) {
-        self.waiting.remove(host);
-        self.dead.remove(host);
-        self.answered.insert(host.to_owned());
-    }
-
-    fn bury(&mut self, host: &str, reason: String) -> Unreachable {
-        let unreachable = Unreachable { host: host.to_owned(), reason };
-        self.dead.insert(host.to_owned(), (Instant::now(), unreachable.clone()));
-        unreachable
-    }
-}
-
 /// A client that knows which hosts have answered.
 #[derive(Debug)]
 struct Watched {
     inner: SharedHttpClient,
     metadata: SharedHttpClient,
-    hosts: SharedHosts,
+    hosts: Arc<Hosts>,
 }
 
 impl HttpClient for Watched {
@@ -195,7 +134,7 @@ impl HttpClient for Watched {
 struct WatchedConnector {
     inner: SharedHttpConnector,
     metadata: SharedHttpConnector,
-    hosts: SharedHosts,
+    hosts: Arc<Hosts>,
 }
 
 impl HttpConnector for WatchedConnector {
@@ -204,39 +143,35 @@ impl HttpConnector for WatchedConnector {
         if is_metadata(&host) {
             return self.metadata.call(request);
         }
-        let known = lock(&self.hosts).deadlines(&host, Instant::now());
-        let (deadline, connecting) = match known {
+        let unreachable =
+            |host: String, reason: String| Err(ConnectorError::user(Unreachable { host, reason }.into()));
+        let deadlines = match self.hosts.deadlines(&host, Instant::now()) {
             Ok(None) => return self.inner.call(request),
             Ok(Some(deadlines)) => deadlines,
-            Err(unreachable) => {
-                return HttpConnectorFuture::ready(Err(ConnectorError::user(unreachable.into())));
-            }
+            Err(reason) => return HttpConnectorFuture::ready(unreachable(host, reason)),
         };
         let (call, hosts) = (self.inner.call(request), Arc::clone(&self.hosts));
         HttpConnectorFuture::new(async move {
-            match tokio::time::timeout_at(deadline, call).await {
+            match tokio::time::timeout_at(deadlines.answer, call).await {
                 Ok(Ok(response)) => {
-                    lock(&hosts).answer(&host);
+                    hosts.answered(&host);
                     Ok(response)
                 }
-                Ok(Err(error)) if Instant::now() < connecting => Err(error),
+                Ok(Err(error)) if Instant::now() < deadlines.connect => Err(error),
                 Ok(Err(error)) => {
-                    let unreachable = lock(&hosts).bury(&host, reason(&error));
-                    Err(ConnectorError::user(unreachable.into()))
+                    let reason = reason(&error);
+                    hosts.bury(&host, &reason);
+                    unreachable(host, reason)
                 }
                 Err(_) => {
                     let seconds = FIRST_ANSWER.as_secs();
                     let reason = format!("it did not answer within {seconds} seconds");
-                    let unreachable = lock(&hosts).bury(&host, reason);
-                    Err(ConnectorError::user(unreachable.into()))
+                    hosts.bury(&host, &reason);
+                    unreachable(host, reason)
                 }
             }
         })
     }
-}
-
-fn lock(hosts: &SharedHosts) -> std::sync::MutexGuard<'_, Hosts> {
-    hosts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Host and port of a URL.
@@ -281,38 +216,10 @@ mod tests {
 
     const HOST: &str = "ec2.us-east-1.amazonaws.com";
 
-    fn at(seconds: u64, from: Instant) -> Instant {
-        from + Duration::from_secs(seconds)
-    }
-
-    #[tokio::test]
-    async fn a_host_that_answered_has_no_deadline() {
-        let (mut hosts, now) = (Hosts::default(), Instant::now());
-        assert!(matches!(hosts.deadlines(HOST, now), Ok(Some(_))));
-        hosts.answer(HOST);
-        assert!(matches!(hosts.deadlines(HOST, at(3600, now)), Ok(None)));
-    }
-
-    #[tokio::test]
-    async fn hosts_share_the_time_until_one_answers() {
-        let (mut hosts, now) = (Hosts::default(), Instant::now());
-        let sts = "sts.us-east-1.amazonaws.com";
-        let first = hosts.deadlines(sts, now).unwrap().unwrap().0;
-        assert_eq!(hosts.deadlines(HOST, at(5, now)).unwrap().unwrap().0, first);
-        hosts.answer(sts);
-        assert_eq!(hosts.deadlines(HOST, at(5, now)).unwrap().unwrap().0, at(5, now) + FIRST_ANSWER);
-    }
-
-    #[tokio::test]
-    async fn a_dead_host_is_tried_again_after_a_pause() {
-        let mut hosts = Hosts::default();
-        let now = Instant::now();
-        assert!(hosts.deadlines(HOST, now).is_ok());
-        hosts.bury(HOST, "the connection was refused".into());
-        let refused = hosts.deadlines(HOST, at(1, now)).unwrap_err();
+    #[test]
+    fn an_unreachable_host_is_named_with_the_reason() {
+        let refused = Unreachable { host: HOST.into(), reason: "the connection was refused".into() };
         assert_eq!(refused.to_string(), format!("{HOST} cannot be reached: the connection was refused"));
-        let later = at(60, now);
-        assert_eq!(hosts.deadlines(HOST, later).unwrap().unwrap().0, later + FIRST_ANSWER);
     }
 
     #[test]

@@ -21,8 +21,8 @@ const FIRST_ANSWER: Duration = Duration::from_millis(8_500);
 /// Time in which failed connections are retried.
 const CONNECTING: Duration = Duration::from_secs(3);
 
-/// The hosts of the APIs. One that is out of reach, such as an API that a service perimeter or a private DNS zone leaves
-/// out, is told although others answer.
+/// The hosts of the APIs. An unreachable host is reported even if others answer: a service perimeter or a private DNS zone
+/// may leave out one API.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts(Mutex<BTreeMap<String, Reach>>);
 

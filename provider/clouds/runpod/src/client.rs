@@ -9,10 +9,13 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, StatusCode, Url};
 use serde_json::Value;
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
+use warren_managed::reach::Hosts;
 use warren_managed::retry::{self, Budget};
 
 use crate::error::{ApiError, Failure as _, Remedy};
-use crate::reach::Reach;
+
+/// Time in which the API must answer, from the first call on.
+const FIRST_ANSWER: Duration = Duration::from_secs(8);
 
 /// A client of one account.
 pub(crate) struct Client {
@@ -23,7 +26,7 @@ pub(crate) struct Client {
     /// The limit applies to the account.
     budget: Budget,
     /// Whether the endpoint has answered.
-    reach: Reach,
+    hosts: Hosts,
 }
 
 /// One call.
@@ -65,7 +68,7 @@ impl Client {
             endpoint: endpoint.trim_end_matches('/').to_owned(),
             key: key.to_owned(),
             budget: Budget::default(),
-            reach: Reach::default(),
+            hosts: Hosts::new(FIRST_ANSWER),
         })
     }
 
@@ -137,13 +140,13 @@ impl Client {
     /// Calls, with an early end while the endpoint has never answered. A create is no such call: what comes late was done.
     async fn first(&self, call: Call<'_>) -> Result<Value, ApiError> {
         let unreachable = |reason: &str| ApiError::unreachable(call.operation, reason.to_owned());
-        let known = self.reach.deadlines(tokio::time::Instant::now());
+        let known = self.hosts.deadlines(&self.endpoint, tokio::time::Instant::now());
         let deadlines = match known.map_err(|reason| unreachable(&reason))? {
             Some(deadlines) if *call.method == Method::GET => deadlines,
             _ => return self.once(call).await,
         };
         let bury = |reason: &str| {
-            self.reach.bury(reason);
+            self.hosts.bury(&self.endpoint, reason);
             unreachable(reason)
         };
         match tokio::time::timeout_at(deadlines.answer, self.once(call)).await {
@@ -180,7 +183,7 @@ impl Client {
             ApiError::unanswered(operation, self.redact(&chain(&error.without_url()), secrets))
         };
         let answer = request.send().await.map_err(silent)?;
-        self.reach.answered();
+        self.hosts.answered(&self.endpoint);
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
         let text = answer.text().await.map_err(silent)?;
         let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);

@@ -21,7 +21,6 @@ mod marker;
 mod network_volume;
 mod placement;
 mod pod;
-mod reach;
 mod registry_auth;
 mod secret;
 mod session;

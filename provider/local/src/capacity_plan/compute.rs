@@ -2,25 +2,11 @@
 
 use tf_provider_rs::model::ToValue as _;
 use tf_provider_rs::{Attr, Diagnostics, Path, Value};
-use warren_capacity::{Demand, Fault, OptionPlan, Plan, Syntax, TrainingPlan, Value as Input};
+use warren_capacity::{Demand, Fault, KEYS, OptionPlan, Plan, Syntax, TrainingPlan, Value as Input};
 
 use super::model::{CapacityPlan, DemandResult, Link, ModeResult, TrainingResult, TransferResult};
 
-/// The attributes that a plan is computed from, in the order of the documentation.
-const INPUTS: [&str; 11] = [
-    "name",
-    "store",
-    "place",
-    "private",
-    "pods",
-    "datasets",
-    "model",
-    "checkpoint",
-    "training",
-    "links",
-    "prices",
-];
-/// Those whose elements have names that the user chooses.
+/// The attributes whose elements have names that the user chooses.
 const MAPS: [&str; 3] = ["datasets", "links", "prices"];
 
 /// Fills in the computed attributes.
@@ -30,7 +16,7 @@ const MAPS: [&str; 3] = ["datasets", "links", "prices"];
 pub(super) fn compute(mut config: CapacityPlan) -> Result<CapacityPlan, Diagnostics> {
     let value = config.to_value();
     let entry = |name: &str| (name.to_owned(), value.get(name).map_or(Input::Null, input));
-    let inputs = Input::Map(INPUTS.into_iter().map(entry).collect());
+    let inputs = Input::Map(KEYS.iter().map(|name| entry(name)).collect());
     let request = warren_capacity::read(&inputs, Syntax::Terraform);
     let plan = warren_capacity::plan(&request.map_err(diagnostics)?);
     results(&mut config, &plan);

@@ -3,6 +3,7 @@
 //! Exit code: 0 done, 1 could not start, 3 some objects failed and the others are done, 128 and the signal if one ended it.
 
 mod profile;
+mod proxy;
 mod report;
 mod route;
 mod stores;

@@ -4,8 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use warren_sync::net::{Direct, Network, Proxy};
+use warren_sync::net::{Direct, Network};
+use warren_transport::tls::ProxyError;
 
+use super::proxy::Proxied;
 use super::stores::Variables;
 use crate::runtime::problem::{Problem, Result};
 use crate::runtime::uapi;
@@ -24,7 +26,11 @@ pub(super) fn find(direct: bool, get: Variables<'_>) -> Result<(Arc<dyn Network>
         let Some(url) = get(name).filter(|url| !url.is_empty()) else { continue };
         let except = get("NO_PROXY").or_else(|| get("no_proxy")).unwrap_or_default();
         // The URL may hold a password, so it is not repeated.
-        let proxy = Proxy::new(&url, &except).map_err(|why| {
+        let proxy = Proxied::new(&url, &except).map_err(|why| {
+            let why = match why {
+                ProxyError::Scheme => "is not an http:// URL",
+                ProxyError::Address => "has no valid host and port",
+            };
             Problem::new(format!("{name} {why}")).hint("set it to http://HOST:PORT, or use --direct")
         })?;
         return Ok((Arc::new(proxy), format!("proxy of {name}")));
@@ -44,7 +50,7 @@ pub(super) fn find(direct: bool, get: Variables<'_>) -> Result<(Arc<dyn Network>
     }
     let except = get("NO_PROXY").unwrap_or_default();
     let proxy =
-        Proxy::new(&AGENT.to_string(), &except).map_err(|why| Problem::new(format!("{AGENT} {why}")))?;
+        Proxied::new(&AGENT.to_string(), &except).map_err(|why| Problem::new(format!("{AGENT}: {why}")))?;
     Ok((Arc::new(proxy), format!("proxy of the agent, {AGENT}")))
 }
 

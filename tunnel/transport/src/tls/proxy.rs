@@ -63,7 +63,7 @@ impl FromStr for Proxy {
 
 impl Proxy {
     /// The request to connect to `host:port`.
-    pub(super) fn request(&self, host: &str, port: u16) -> Zeroizing<String> {
+    pub fn request(&self, host: &str, port: u16) -> Zeroizing<String> {
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
         let mut text = Zeroizing::new(format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n"));
         if let Some(authorization) = &self.authorization {
@@ -76,7 +76,10 @@ impl Proxy {
     }
 
     /// Status and end of its answer, when that is all there.
-    pub(super) fn answer(bytes: &[u8]) -> Result<Option<(u16, usize)>, HttpError> {
+    ///
+    /// # Errors
+    /// The answer is not valid, or too long.
+    pub fn answer(bytes: &[u8]) -> Result<Option<(u16, usize)>, HttpError> {
         parse_status(bytes)
     }
 }
