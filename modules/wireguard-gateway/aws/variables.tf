@@ -91,7 +91,7 @@ variable "retired_token_keys" {
 }
 
 variable "groups" {
-  description = "Destinations that each group of peers may reach: ranges in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. A change replaces no gateway."
+  description = "Destinations that each group of peers may reach: ranges and groups of pods (`group:NAME`) in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)

@@ -184,6 +184,40 @@ fn assertions_speak_of_groups_of_peers() {
     insta::assert_snapshot!(out);
 }
 
+/// A rule about a group lets its peers be reached, at its ports and in its direction alone; the picture shows it.
+#[test]
+fn peers_reach_each_other_by_rules_about_groups() {
+    let plan = std::fs::read_to_string(format!("{FIXTURES}overlay.json")).unwrap();
+    let rule = r#"[groups.ci]\nrate_mbit = 2000\n[[groups.ci.allow]]\nto = [\"group:gpu\"]\nports = [29500]\nprotocols = [\"tcp\"]\n"#;
+    let before = r#"[groups.ci]\nrate_mbit = 2000\n"#;
+    assert!(plan.contains(before));
+    let folder = tempfile::tempdir().unwrap();
+    let [file, policy] = ["plan.json", "policy.toml"].map(|name| folder.path().join(name));
+    std::fs::write(&file, plan.replace(before, rule)).unwrap();
+    let assertions: String = [
+        ("ci", "gpu", 29500, "reachable"),
+        ("ci", "gpu", 22, "unreachable"),
+        ("gpu", "ci", 29500, "unreachable"),
+        ("gpu", "gpu", 29500, "unreachable"),
+    ]
+    .iter()
+    .map(|(from, to, port, expect)| {
+        format!(
+            "[[assertions]]\nname = '{from} {to} {port}'\nfrom = 'group:{from}'\nto = 'group:{to}'\nport = {port}\nexpect = '{expect}'\n"
+        )
+    })
+    .collect();
+    std::fs::write(&policy, &assertions).unwrap();
+    let (file, policy) = (file.to_str().unwrap(), policy.to_str().unwrap());
+    let (_, out) = text(&["check", file, "--policy", policy]);
+    assert!(!out.contains("[policy]"), "{out}");
+    let (code, out) = text(&["check", "F:overlay.json", "--policy", policy]);
+    assert_eq!(code, FINDINGS);
+    assert!(out.contains("no rule of group ci is about the group gpu"), "{out}");
+    let (_, picture) = text(&["diagram", file, "--format", "mermaid"]);
+    assert!(picture.contains("group gpu tcp 29500"), "{picture}");
+}
+
 /// Before the first apply the file holds addresses and keys that nobody knows.
 #[test]
 fn a_gateways_file_that_is_not_known_is_told_and_proves_nothing() {

@@ -44,6 +44,7 @@ pub enum Service {
     Ec2,
     Iam,
     Sts,
+    AutoScaling,
     Ecr,
     Ssm,
     Route53,

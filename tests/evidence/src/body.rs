@@ -21,7 +21,7 @@ impl Answer {
                  <RequestID>00000000-0000-4000-8000-000000000000</RequestID></Response>",
                 xml()
             ),
-            Service::Iam | Service::Sts | Service::Route53 => format!(
+            Service::Iam | Service::Sts | Service::AutoScaling | Service::Route53 => format!(
                 "<?xml version=\"1.0\"?>\n<ErrorResponse><Error><Type>Sender</Type>{}</Error>\
                  <RequestId>00000000-0000-4000-8000-000000000000</RequestId></ErrorResponse>",
                 xml()
@@ -54,7 +54,9 @@ impl Answer {
     /// The type of the body.
     pub fn content_type(&self) -> &'static str {
         match self.service {
-            Service::Ec2 | Service::Iam | Service::Sts | Service::Route53 => "text/xml;charset=UTF-8",
+            Service::Ec2 | Service::Iam | Service::Sts | Service::AutoScaling | Service::Route53 => {
+                "text/xml;charset=UTF-8"
+            }
             Service::Ecr | Service::Ssm | Service::Resolver => "application/x-amz-json-1.1",
             Service::RunPod => "application/problem+json",
             _ => "application/json; charset=UTF-8",

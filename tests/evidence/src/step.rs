@@ -82,10 +82,11 @@ impl Step {
             "google" => with_path(json),
             "runpod" => with_path(format!("{json}authorization: Bearer rpa_DOUBLE\r\n")),
             "route53" => with_path(signed),
-            "ec2" | "iam" | "sts" => {
+            "ec2" | "iam" | "sts" | "autoscaling" => {
                 let version = match scope.as_str() {
                     "ec2" => "2016-11-15",
                     "iam" => "2010-05-08",
+                    "autoscaling" => "2011-01-01",
                     _ => "2011-06-15",
                 };
                 let mut form = format!("Action={}&Version={version}", self.action);
@@ -117,6 +118,7 @@ fn scope(service: Service) -> &'static str {
         Service::Ec2 => "ec2",
         Service::Iam => "iam",
         Service::Sts => "sts",
+        Service::AutoScaling => "autoscaling",
         Service::Ecr => "ecr",
         Service::Ssm => "ssm",
         Service::Route53 => "route53",

@@ -22,7 +22,7 @@ fn aws_answers_as_recorded() {
         }
     }
     all_same(&found);
-    assert_eq!(count(&corpus), (56, 18));
+    assert_eq!(count(&corpus), (57, 19));
 }
 
 #[test]
@@ -87,6 +87,7 @@ fn injected(answer: &Answer, url: &str, front: &Front) -> Vec<String> {
         Service::Ec2 => "DescribeVpcs",
         Service::Iam => "ListRoles",
         Service::Sts => "GetCallerIdentity",
+        Service::AutoScaling => "DescribeAutoScalingGroups",
         Service::Ecr => "DescribeRepositories",
         Service::Ssm => "DescribeParameters",
         Service::Resolver => "ListResolverRules",
@@ -152,7 +153,7 @@ fn all_same(found: &[String]) {
 /// Code and message of an error, in the form of its API.
 fn error(service: Service, body: &str) -> (String, String) {
     match service {
-        Service::Ec2 | Service::Iam | Service::Sts | Service::Route53 => {
+        Service::Ec2 | Service::Iam | Service::Sts | Service::AutoScaling | Service::Route53 => {
             (member(body, "Code"), member(body, "Message"))
         }
         _ => {

@@ -42,6 +42,10 @@ async fn call(sdk: &SdkConfig, answer: &Answer) -> Result<(), ApiError> {
         Service::Sts => {
             aws_sdk_sts::Client::new(sdk).get_caller_identity().send().await.map(drop).named(operation)
         }
+        Service::AutoScaling => {
+            let client = aws_sdk_autoscaling::Client::new(sdk);
+            client.describe_auto_scaling_groups().send().await.map(drop).named(operation)
+        }
         Service::Ecr => {
             aws_sdk_ecr::Client::new(sdk).describe_repositories().send().await.map(drop).named(operation)
         }

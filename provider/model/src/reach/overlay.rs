@@ -1,13 +1,14 @@
 //! Peers of the overlay: the destinations that the allow-lists of gateways permit, and connections to peers.
 //!
 //! A gateway opens a connection of its own for each connection of a peer. Beyond the gateway, the gateway's address, routes
-//! and packet filters apply. Nothing can open a connection to a peer, and peers cannot reach each other.
+//! and packet filters apply. Peers reach each other through their gateways, as the rules about their groups allow. Nothing else can
+//! open a connection to a peer.
 
 use super::names::{Found, Resolved};
 use super::service::kind;
 use super::walk::{End, Goal, Kind, walk};
 use super::{Answer, Hop, Lists, Place, Reason, Side, Way};
-use crate::topology::{Allow, GatewayConfig, Host, Overlay, PeerGroup, Protocol, SitePeer, Zones};
+use crate::topology::{Allow, Change, GatewayConfig, Host, Overlay, PeerGroup, Protocol, SitePeer, Zones};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -66,6 +67,32 @@ impl Peer<'_> {
     }
 }
 
+impl Peer<'_> {
+    /// Whether it reaches the peers of a group, through its gateway alone.
+    fn reaches(&self, fabric: &str, group: &str, protocol: Protocol) -> Answer {
+        let own = &self.group.name;
+        if fabric != self.config.fabric {
+            return Answer::no(self.hops(), "gateways do not forward traffic to peers of another fabric");
+        }
+        let is_about = |rule: &&Allow| {
+            rule.change != Change::Delete
+                && rule.groups.iter().any(|it| it == group)
+                && !rule.narrowed(protocol).is_empty()
+        };
+        let found = self.group.allow.iter().enumerate().find(|(_, rule)| is_about(rule));
+        let Some((at, rule)) = found else {
+            return Answer::no(self.hops(), format!("no rule of group {own} is about the group {group}"));
+        };
+        if !self.config.groups.iter().any(|it| it.name == group && it.change != Change::Delete) {
+            return Answer::no(self.hops(), format!("gateway {} has no group {group}", self.host.head.name));
+        }
+        let name = &self.host.head.name;
+        let text = format!("gateway {name}: rule {} of group {own} allows {}", at + 1, rule.short());
+        let hops = vec![self.start.clone(), Hop::new(&self.host.head.key, text)];
+        Answer { reached: true, way: Way::Network, hops, why: None, hint: None }
+    }
+}
+
 /// A destination, with what its name resolved to if it is a name.
 struct Goals<'g, 'a> {
     to: &'g Place,
@@ -93,9 +120,6 @@ impl<'a> Lists<'a> {
     /// What peers of a group reach through any gateway. A path over the internet is reported first, because policies are
     /// most likely to forbid it.
     pub(super) fn by_peers(&self, fabric: &str, group: &str, to: &Place, protocol: Protocol) -> Answer {
-        if matches!(to, Place::Peers { .. }) {
-            return Answer::no(Vec::new(), "gateways do not forward traffic between peers");
-        }
         let overlays = self.all.overlays();
         let Some(overlay) = overlays.iter().find(|overlay| overlay.fabric == fabric) else {
             return Answer::no(Vec::new(), "its overlay is not in the plan");
@@ -138,6 +162,7 @@ impl<'a> Lists<'a> {
         };
         let peer = Peer { start: start(overlay, group), host, config, group: found };
         match to {
+            Place::Peers { fabric, group } => vec![peer.reaches(fabric, group, protocol)],
             Place::Service(service) => {
                 let gateway = self.side(&Place::Host(host.head.key.clone()));
                 let names = gateway.map(|gateway| self.names_of(&gateway, service)).unwrap_or_default();

@@ -100,8 +100,10 @@ pub struct PeerGroup {
 /// One rule of an allow-list, and what the run does to it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Allow {
-    /// Destinations.
+    /// Destinations behind the gateway.
     pub to: Vec<IpNet>,
+    /// Groups of peers.
+    pub groups: Vec<String>,
     /// Protocols and ports.
     pub protocols: Vec<Protocol>,
     /// The change to it.
@@ -109,9 +111,10 @@ pub struct Allow {
 }
 
 impl Allow {
-    /// `10.0.0.0/16, 10.1.0.0/16 tcp 443, 8000-8100`, without protocols if all are allowed.
+    /// `10.0.0.0/16, group trainers tcp 443, 8000-8100`, without protocols if all are allowed.
     pub fn short(&self) -> String {
-        let to: Vec<String> = self.to.iter().map(ToString::to_string).collect();
+        let groups = self.groups.iter().map(|group| format!("group {group}"));
+        let to: Vec<String> = self.to.iter().map(ToString::to_string).chain(groups).collect();
         let mut ports: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for protocol in &self.protocols {
             let (word, range) = match protocol {
@@ -208,7 +211,7 @@ impl Overlay<'_> {
             for group in &config.groups {
                 let stays = |rule: &&Allow| going || rule.change != Change::Delete;
                 let rules: Vec<_> =
-                    group.allow.iter().filter(stays).map(|it| (&it.to, &it.protocols)).collect();
+                    group.allow.iter().filter(stays).map(|it| (&it.to, &it.groups, &it.protocols)).collect();
                 let gone = !going && group.change == Change::Delete;
                 let new = || (group, Vec::new());
                 found.entry((&group.name, gone, rules)).or_insert_with(new).1.push(config);
@@ -258,7 +261,7 @@ pub(super) fn mark(config: &mut GatewayConfig, before: Option<&GatewayConfig>, s
         let old = gone.iter().position(|old| old.name == group.name).map(|at| gone.remove(at));
         let mut rules: Vec<&Allow> = old.map(|old| old.allow.iter().collect()).unwrap_or_default();
         for rule in &mut group.allow {
-            let same = rules.iter().position(|old| old.to == rule.to && old.protocols == rule.protocols);
+            let same = rules.iter().position(|old| Allow { change: rule.change, ..(*old).clone() } == *rule);
             rule.change = match same.map(|at| rules.remove(at)) {
                 Some(_) => Change::Keep,
                 None => Change::Create,

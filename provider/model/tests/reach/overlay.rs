@@ -34,6 +34,7 @@ fn with_gateways(draft: &Draft, lists: &[Vec<RuleDraft>], pool: usize) -> Topolo
         let name = format!("c{at}");
         let rules = lists[at % lists.len()].iter().map(|(to, choice)| Allow {
             to: to.iter().map(|choice| destination(*choice)).collect(),
+            groups: Vec::new(),
             protocols: protocols(*choice),
             change: Change::Keep,
         });

@@ -11,6 +11,7 @@ from moto.moto_server.werkzeug_app import (
     MotoRequestHandler,
     create_backend_app,
 )
+from moto.autoscaling.exceptions import AutoscalingClientError
 from moto.autoscaling.models import (
     AutoScalingBackend,
     FakeAutoScalingGroup,
@@ -160,6 +161,21 @@ def start(self: FakeAutoScalingGroup, count: int, tags: dict[str, str]) -> None:
 
 
 FakeAutoScalingGroup.replace_autoscaling_group_instances = start
+
+make_scaling_group = AutoScalingBackend.create_auto_scaling_group
+
+
+def create_auto_scaling_group(self: AutoScalingBackend, name: str, **rest: Any) -> FakeAutoScalingGroup:
+    """A name that is taken is refused (`AlreadyExists` of the API reference); moto replaces the group."""
+    if name in self.autoscaling_groups:
+        raise AutoscalingClientError(
+            "AlreadyExists",
+            f"AutoScalingGroup by this name already exists - A group with the name {name} already exists",
+        )
+    return make_scaling_group(self, name=name, **rest)
+
+
+AutoScalingBackend.create_auto_scaling_group = create_auto_scaling_group
 
 add_version = LaunchTemplate.create_version
 

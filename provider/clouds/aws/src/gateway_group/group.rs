@@ -1,5 +1,6 @@
 //! Auto Scaling API calls.
 
+use aws_config::retry::RetryConfig;
 use aws_sdk_autoscaling::types::{AutoScalingGroup, LaunchTemplateSpecification, Tag};
 
 use super::template::Template;
@@ -73,7 +74,7 @@ fn group(found: AutoScalingGroup) -> Result<Group, ApiError> {
     })
 }
 
-/// Creates the group. Its name is its identity.
+/// Creates the group. Its name is its identity: a repeat of the SDK after a lost answer would meet `AlreadyExists`.
 pub(super) async fn create(
     aws: &Aws,
     name: &str,
@@ -92,7 +93,9 @@ pub(super) async fn create(
         .launch_template(specification(template))
         .health_check_type("EC2")
         .health_check_grace_period(GRACE)
-        .set_tags(Some(to_sdk(name, tags)));
+        .set_tags(Some(to_sdk(name, tags)))
+        .customize()
+        .config_override(aws_sdk_autoscaling::Config::builder().retry_config(RetryConfig::disabled()));
     call.send().await.named("CreateAutoScalingGroup").map(drop)
 }
 

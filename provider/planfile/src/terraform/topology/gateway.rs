@@ -180,7 +180,13 @@ fn ranges(node: &Node) -> Option<Vec<IpNet>> {
 
 /// One `[[groups.NAME.allow]]`. Ports do not apply to ICMP, and omitted keys allow everything.
 fn rule(node: &Node) -> Option<Allow> {
-    let to = ranges(node.get("to")?)?;
+    let (mut to, mut groups) = (Vec::new(), Vec::new());
+    for item in node.get("to")?.items() {
+        match item.text()?.split_once("group:") {
+            Some(("", group)) => groups.push(group.to_owned()),
+            _ => to.push(range(item.text()?)?),
+        }
+    }
     let ports = match node.get("ports") {
         Some(ports) => ports.items().iter().map(port).collect::<Option<Vec<_>>>()?,
         None => vec![(0, u16::MAX)],
@@ -188,7 +194,7 @@ fn rule(node: &Node) -> Option<Allow> {
     let words: Vec<&str> = match node.get("protocols") {
         Some(words) => words.items().iter().map(Node::text).collect::<Option<_>>()?,
         None if node.get("ports").is_none() => {
-            return Some(Allow { to, protocols: vec![Protocol::Any], change: Change::Keep });
+            return Some(Allow { to, groups, protocols: vec![Protocol::Any], change: Change::Keep });
         }
         None => vec!["tcp", "udp", "icmp"],
     };
@@ -202,7 +208,7 @@ fn rule(node: &Node) -> Option<Allow> {
         }
     }
     protocols.sort();
-    Some(Allow { to, protocols, change: Change::Keep })
+    Some(Allow { to, groups, protocols, change: Change::Keep })
 }
 
 /// `443` or `"8000-8100"`.
