@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::program;
 
 /// Names a binary of ours to use instead of the one built beside the tests.
 const OURS: &str = "WARREN_TUNNEL";
 
-/// Begins the variables that add a program: `WARREN_BENCH_PEER_<NAME>=/path`.
+/// Begins the variables that add a program, or replace a known one: `WARREN_BENCH_PEER_<NAME>=/path`.
 const ANY: &str = "WARREN_BENCH_PEER_";
+
+const WIREPROXY: &str = "wireproxy";
 
 /// A program that speaks WireGuard in user space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +21,14 @@ pub enum Implementation {
     WarrenTunnel,
     /// Debian's `wireguard-go`.
     WireguardGo,
+    /// The newest `wireguard-go`, which offloads segmentation.
+    WireguardGoNew,
     /// Cloudflare's, from crates.io.
     BoringtunCli,
     /// Mullvad's, from crates.io.
     GotatunCli,
+    /// wireproxy, which has a network stack in user space and no TUN device.
+    Wireproxy,
     /// Any program that is started as `wireguard-go` is.
     Binary {
         /// What tables call it.
@@ -33,38 +39,46 @@ pub enum Implementation {
 }
 
 impl Implementation {
-    /// The one called `name`.
+    /// All that serve a TUN device, with those that the environment adds.
+    pub fn all() -> Vec<Implementation> {
+        let known = [
+            Implementation::WarrenTunnel,
+            Implementation::BoringtunCli,
+            Implementation::GotatunCli,
+            Implementation::WireguardGo,
+            Implementation::WireguardGoNew,
+        ];
+        let mut all = known.to_vec();
+        let added = from_environment().filter(|(name, _)| !known.iter().any(|one| one.name() == name));
+        let added = added.filter(|(name, _)| !name.starts_with(WIREPROXY));
+        all.extend(added.map(|(name, path)| Implementation::Binary { name, path }));
+        all
+    }
+
+    /// Builds of wireproxy: the pinned one, unless the environment names it, and those that the environment adds.
+    pub fn wireproxies() -> Vec<Implementation> {
+        let added = from_environment().filter(|(name, _)| name.starts_with(WIREPROXY));
+        let mut all: Vec<_> = added.map(|(name, path)| Implementation::Binary { name, path }).collect();
+        if !all.iter().any(|one| one.name() == WIREPROXY) {
+            all.push(Implementation::Wireproxy);
+        }
+        all
+    }
+
+    /// The one called `name`, which serves a TUN device.
     ///
     /// # Errors
     /// There is none of that name.
     pub fn named(name: &str) -> Result<Implementation> {
-        Ok(match name {
-            "warren-tunnel" => Implementation::WarrenTunnel,
-            "wireguard-go" => Implementation::WireguardGo,
-            "boringtun-cli" => Implementation::BoringtunCli,
-            "gotatun-cli" => Implementation::GotatunCli,
-            other => match Implementation::from_environment().into_iter().find(|found| found.name() == other)
-            {
-                Some(found) => found,
-                None => bail!(
-                    "no WireGuard program is called `{other}`\nHint: warren-tunnel, wireguard-go, boringtun-cli, \
-                     gotatun-cli, or set {ANY}{}=/path",
-                    other.to_uppercase().replace('-', "_")
-                ),
-            },
+        let all = Implementation::all();
+        let names: Vec<String> = all.iter().map(|one| one.name().to_owned()).collect();
+        all.into_iter().find(|one| one.name() == name).with_context(|| {
+            let variable = name.to_uppercase().replace('-', "_");
+            format!(
+                "no WireGuard program is called `{name}`\nHint: {}, or set {ANY}{variable}=/path",
+                names.join(", ")
+            )
         })
-    }
-
-    /// The programs that the environment adds, by `WARREN_BENCH_PEER_<NAME>=/path`.
-    pub fn from_environment() -> Vec<Implementation> {
-        let mut found: Vec<Implementation> = std::env::vars()
-            .filter_map(|(variable, path)| {
-                let name = variable.strip_prefix(ANY)?.to_lowercase().replace('_', "-");
-                Some(Implementation::Binary { name, path: path.into() })
-            })
-            .collect();
-        found.sort_by_key(|one| one.name().to_owned());
-        found
     }
 
     /// What it is called.
@@ -72,6 +86,8 @@ impl Implementation {
         match self {
             Implementation::WarrenTunnel => "warren-tunnel",
             Implementation::WireguardGo => "wireguard-go",
+            Implementation::WireguardGoNew => "wireguard-go-new",
+            Implementation::Wireproxy => WIREPROXY,
             Implementation::BoringtunCli => "boringtun-cli",
             Implementation::GotatunCli => "gotatun-cli",
             Implementation::Binary { name, .. } => name,
@@ -89,7 +105,10 @@ impl Implementation {
                 ensure!(path.is_file(), "{name}: there is no {}", path.display());
                 Ok(path.clone())
             }
-            known => program(known.name()),
+            known => match from_environment().find(|(name, _)| name == known.name()) {
+                Some((name, path)) => Implementation::Binary { name, path }.path(),
+                None => program(known.name()),
+            },
         }
     }
 
@@ -101,13 +120,28 @@ impl Implementation {
                     .map(str::to_owned)
                     .to_vec();
             }
-            Implementation::WireguardGo | Implementation::Binary { .. } => &["-f", interface],
+            Implementation::WireguardGo
+            | Implementation::WireguardGoNew
+            | Implementation::Wireproxy
+            | Implementation::Binary { .. } => &["-f", interface],
             Implementation::BoringtunCli | Implementation::GotatunCli => {
                 &["--foreground", "--disable-drop-privileges", interface]
             }
         };
         words.iter().map(|word| (*word).to_owned()).collect()
     }
+}
+
+/// The programs that the environment names.
+fn from_environment() -> impl Iterator<Item = (String, PathBuf)> {
+    let mut found: Vec<(String, PathBuf)> = std::env::vars()
+        .filter_map(|(variable, path)| {
+            let name = variable.strip_prefix(ANY)?.to_lowercase().replace('_', "-");
+            Some((name, path.into()))
+        })
+        .collect();
+    found.sort();
+    found.into_iter()
 }
 
 /// The binary beside the program that runs, or the one that the environment names.

@@ -42,4 +42,4 @@ pub use pod::Pod;
 pub use process::Daemon;
 pub use relay::{Impairment, Relay};
 pub use wait::wait_for;
-pub use warren_programs::{cache_folder, program, workspace_root};
+pub use warren_programs::{cache_folder, program, version, workspace_root};

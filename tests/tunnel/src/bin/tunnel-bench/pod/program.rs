@@ -24,7 +24,7 @@ pub(crate) enum Program {
     WarrenUserns,
     /// A released crate.
     Onetun,
-    /// `wireproxy`, or what takes its configuration: `WARREN_BENCH_PEER_<NAME>=/path`.
+    /// `wireproxy`, or another build of it: `WARREN_BENCH_PEER_WIREPROXY_<NAME>=/path`.
     Wireproxy(Implementation),
 }
 
@@ -35,23 +35,17 @@ pub(crate) struct Prepared {
 }
 
 impl Program {
-    /// Those that were named, or all that can be had; one that cannot is told and left out.
+    /// Those that were named, or all.
     pub(crate) fn chosen(names: &[String]) -> Result<Vec<Program>> {
         let mut all = vec![Program::WarrenTunnel, Program::WarrenUserns, Program::Onetun];
-        all.extend(Implementation::from_environment().into_iter().map(Program::Wireproxy));
+        all.extend(Implementation::wireproxies().into_iter().map(Program::Wireproxy));
         if let Some(unknown) = names.iter().find(|name| !all.iter().any(|one| one.name() == *name)) {
             bail!(
-                "no program for a pod is called `{unknown}`\nHint: warren-tunnel, warren-userns, onetun, or WARREN_BENCH_PEER_<NAME>"
+                "no program for a pod is called `{unknown}`\nHint: warren-tunnel, warren-userns, onetun, wireproxy, or \
+                 WARREN_BENCH_PEER_WIREPROXY_<NAME>"
             );
         }
         all.retain(|one| names.is_empty() || names.iter().any(|name| one.name() == name));
-        all.retain(|one| match one.path() {
-            Ok(_) => true,
-            Err(error) => {
-                eprintln!("left out {}: {error:#}", one.name());
-                false
-            }
-        });
         Ok(all)
     }
 
@@ -64,7 +58,7 @@ impl Program {
         }
     }
 
-    fn path(&self) -> Result<PathBuf> {
+    pub(crate) fn path(&self) -> Result<PathBuf> {
         match self {
             Program::WarrenTunnel | Program::WarrenUserns => Implementation::WarrenTunnel.path(),
             Program::Onetun => program("onetun"),
