@@ -52,7 +52,7 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Vec<Goal> {
 fn one(by: &'static str, plan: &Plan, sheet: &mut Sheet) -> Result<()> {
     let lab = Lab::new(by)?;
     {
-        let (gateway, _pod) = lab.start()?;
+        let (gateway, _pod) = lab.start(plan)?;
         sheet.contain(by, "warm-up", lab.server(plan)?.warm_up(&lab.pod));
         for (case, arguments) in [
             ("one stream up", &[][..]),
@@ -65,7 +65,7 @@ fn one(by: &'static str, plan: &Plan, sheet: &mut Sheet) -> Result<()> {
     }
     sheet.case(by, LONG_DOWN, || {
         let _relay = lab.lengthen()?;
-        let (gateway, _pod) = lab.start()?;
+        let (gateway, _pod) = lab.start(plan)?;
         lab.transfer(&gateway.daemon, plan, LONG_SECONDS, &["--reverse"])
     });
     Ok(())
@@ -102,12 +102,13 @@ impl Lab {
         Ok(Self { fabric, by, pod, gateway, server })
     }
 
-    fn start(&self) -> Result<(fabric::Gateway, fabric::Member)> {
+    fn start(&self, plan: &Plan) -> Result<(fabric::Gateway, fabric::Member)> {
         let gateway = match self.by {
             "kernel" => self.fabric.start_admin(0, &self.gateway, &[])?,
             _ => self.fabric.start(0, &self.gateway)?,
         };
         let pod = self.fabric.machine_as(&self.pod, &self.fabric.token("gpu", &[])?, INTERFACE)?;
+        let _server = self.server(plan)?;
         let reached = wait_for(Duration::from_secs(20), "way to the server", || {
             let to = (SERVER, 5201).into();
             Ok(self

@@ -9,7 +9,7 @@ use warren_tunnel_tests::{Daemon, Family, Namespace, Pair, Side, program, wait_f
 
 use crate::sheet::{Figures, Sheet};
 
-/// Seconds of the transfer, both ways at once, that comes before measured ones and is not measured.
+/// Seconds of a transfer each way that comes before measured ones and is not measured.
 const WARM_UP: u64 = 1;
 /// Socket buffers that iperf3 should have for UDP, in bytes.
 const WINDOW: u64 = 4 << 20;
@@ -55,9 +55,11 @@ impl Server {
         Server::start(pair.host(Side::Right), Side::Right.inner(Family::V4), congestion)
     }
 
-    /// A transfer that is not measured.
+    /// Transfers that are not measured.
     pub(crate) fn warm_up(&self, host: &Namespace) -> Result<()> {
-        self.client(host, WARM_UP, &["--bidir"]).map(drop)
+        // One after the other: iperf3 tells the streams of both ways by the order in which they arrive, which a proxy changes.
+        self.client(host, WARM_UP, &[])?;
+        self.client(host, WARM_UP, &["--reverse"]).map(drop)
     }
 
     /// Runs a client with `arguments`.
@@ -130,7 +132,7 @@ impl Transfer {
 /// Records what all transfers of a measurement have in common, and where the warm-up is.
 pub(crate) fn conditions(sheet: &mut Sheet, congestion: &str, warmed: &str) {
     sheet.condition("congestion control", format!("{congestion} at both ends of each TCP stream of iperf3"));
-    sheet.condition("warm-up", format!("{WARM_UP} s both ways at once before the transfers {warmed}"));
+    sheet.condition("warm-up", format!("{WARM_UP} s in each direction before the transfers {warmed}"));
     sheet.condition("order", "subjects rotate by one each run; cases have a fixed order");
 }
 

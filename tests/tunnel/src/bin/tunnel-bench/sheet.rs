@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, ensure};
+use anyhow::{Error, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::figures::{median, spread, table};
@@ -48,10 +48,10 @@ impl Sheet {
     pub(crate) fn contain<T>(&mut self, subject: &str, case: &str, outcome: Result<T>) -> Option<T> {
         let error = match outcome {
             Ok(value) => return Some(value),
-            Err(error) => format!("{error:#}"),
+            Err(error) => error,
         };
-        eprintln!("  {subject}, {case}: NOT MEASURED: {error}");
-        let reason = error.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(REASON).collect();
+        eprintln!("  {subject}, {case}: NOT MEASURED: {error:#}");
+        let reason = reason(&error);
         self.missing.push(Missing { subject: subject.to_owned(), case: case.to_owned(), reason });
         None
     }
@@ -142,6 +142,14 @@ impl Sheet {
     }
 }
 
+/// An error in one line, without the logs that it has as context.
+fn reason(error: &Error) -> String {
+    let links: Vec<String> = error.chain().map(|link| link.to_string().trim().to_owned()).collect();
+    let short: Vec<&str> = links.iter().map(String::as_str).filter(|link| !link.contains('\n')).collect();
+    let text = if short.is_empty() { links.join(": ") } else { short.join(": ") };
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(REASON).collect()
+}
+
 fn name((case, unit): &Metric) -> String {
     if unit.is_empty() { case.clone() } else { format!("{case}, {unit}") }
 }
@@ -198,6 +206,17 @@ mod tests {
         sheet.contain::<()>("peer", ALL, Err(anyhow::anyhow!("planted")));
         assert_eq!(sheet.of("peer", "up", "Gbit/s"), None);
         assert_eq!(sheet.of("ours", "up", "Gbit/s"), Some(1.0));
+    }
+
+    #[test]
+    fn the_reason_is_not_buried_in_a_log() {
+        let error = anyhow::anyhow!("exit status: 3").context("no device within 10s");
+        assert_eq!(
+            reason(&error.context("its log:\nfirst line\nsecond line")),
+            "no device within 10s: exit status: 3"
+        );
+        assert_eq!(reason(&anyhow::anyhow!("{{\n  \"a\"  }}")), "{ \"a\" }");
+        assert_eq!(reason(&anyhow::anyhow!("x".repeat(900))).len(), REASON);
     }
 
     #[test]
