@@ -12,7 +12,8 @@ const OURS: &str = "WARREN_TUNNEL";
 /// Begins the variables that add a program, or replace a known one: `WARREN_BENCH_PEER_<NAME>=/path`.
 const ANY: &str = "WARREN_BENCH_PEER_";
 
-const WIREPROXY: &str = "wireproxy";
+/// Begins the names of programs for pods, which serve no TUN device.
+pub const WIREPROXY: &str = "wireproxy";
 
 /// A program that speaks WireGuard in user space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +28,6 @@ pub enum Implementation {
     BoringtunCli,
     /// Mullvad's, from crates.io.
     GotatunCli,
-    /// wireproxy, which has a network stack in user space and no TUN device.
-    Wireproxy,
     /// Any program that is started as `wireguard-go` is.
     Binary {
         /// What tables call it.
@@ -55,17 +54,7 @@ impl Implementation {
         all
     }
 
-    /// Builds of wireproxy: the pinned one, unless the environment names it, and those that the environment adds.
-    pub fn wireproxies() -> Vec<Implementation> {
-        let added = from_environment().filter(|(name, _)| name.starts_with(WIREPROXY));
-        let mut all: Vec<_> = added.map(|(name, path)| Implementation::Binary { name, path }).collect();
-        if !all.iter().any(|one| one.name() == WIREPROXY) {
-            all.push(Implementation::Wireproxy);
-        }
-        all
-    }
-
-    /// The one called `name`, which serves a TUN device.
+    /// The one called `name`.
     ///
     /// # Errors
     /// There is none of that name.
@@ -87,7 +76,6 @@ impl Implementation {
             Implementation::WarrenTunnel => "warren-tunnel",
             Implementation::WireguardGo => "wireguard-go",
             Implementation::WireguardGoNew => "wireguard-go-new",
-            Implementation::Wireproxy => WIREPROXY,
             Implementation::BoringtunCli => "boringtun-cli",
             Implementation::GotatunCli => "gotatun-cli",
             Implementation::Binary { name, .. } => name,
@@ -120,10 +108,9 @@ impl Implementation {
                     .map(str::to_owned)
                     .to_vec();
             }
-            Implementation::WireguardGo
-            | Implementation::WireguardGoNew
-            | Implementation::Wireproxy
-            | Implementation::Binary { .. } => &["-f", interface],
+            Implementation::WireguardGo | Implementation::WireguardGoNew | Implementation::Binary { .. } => {
+                &["-f", interface]
+            }
             Implementation::BoringtunCli | Implementation::GotatunCli => {
                 &["--foreground", "--disable-drop-privileges", interface]
             }
@@ -132,8 +119,8 @@ impl Implementation {
     }
 }
 
-/// The programs that the environment names.
-fn from_environment() -> impl Iterator<Item = (String, PathBuf)> {
+/// The programs that the environment names, by name.
+pub fn from_environment() -> impl Iterator<Item = (String, PathBuf)> {
     let mut found: Vec<(String, PathBuf)> = std::env::vars()
         .filter_map(|(variable, path)| {
             let name = variable.strip_prefix(ANY)?.to_lowercase().replace('_', "-");

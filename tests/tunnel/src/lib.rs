@@ -35,7 +35,7 @@ pub mod wire;
 pub use config::{Interface, KeyPair, Remote, preshared_key};
 pub use device::{Device, PeerState};
 pub use fabric::Fabric;
-pub use implementation::Implementation;
+pub use implementation::{Implementation, WIREPROXY, from_environment};
 pub use namespace::Namespace;
 pub use pair::{Family, Pair, Settings, Side};
 pub use pod::Pod;

@@ -5,6 +5,7 @@ mod provider;
 pub(crate) mod record;
 
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -85,26 +86,29 @@ fn tunnel(what: What, part: &[&str], rest: &[String]) -> Result<Measurement> {
     let packages = ["--package", "warren-tunnel", "--package", "warren-tunnel-tests"];
     build::success(build::cargo().args(arguments).args(packages), "building the tunnel")?;
     let program = build::target_folder().join("tunnel/tunnel-bench");
-    measure(what, Command::new(program).args(part).args(rest).arg("--json"))
+    measure(&results_of(what), Command::new(program).args(part).args(rest).arg("--json"))
 }
 
 fn cidr() -> Result<Measurement> {
     build::success(build::cargo().args(["bench", "--package", "warren-cidr"]), "the benches of the solver")?;
     let script = workspace_root().join("tests/benches/cidr/compare.py");
-    measure(What::Cidr, Command::new("python3").arg(script))
+    measure(&results_of(What::Cidr), Command::new("python3").arg(script))
+}
+
+fn results_of(what: What) -> PathBuf {
+    build::target_folder().join(format!("bench-{}.json", what.name()))
 }
 
 /// Runs a program that measures. Its last argument is the file for the results, which may be there although it failed.
-fn measure(what: What, program: &mut Command) -> Result<Measurement> {
-    let file = build::target_folder().join(format!("bench-{}.json", what.name()));
+fn measure(file: &Path, program: &mut Command) -> Result<Measurement> {
     // Results of an earlier run are none of this one.
-    match std::fs::remove_file(&file) {
+    match std::fs::remove_file(file) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
     let machine = Machine::this()?;
-    let complete = build::success(program.arg(&file), "the measurement");
-    let text = match std::fs::read_to_string(&file) {
+    let complete = build::success(program.arg(file), "the measurement");
+    let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) => {
             complete?;
@@ -130,10 +134,11 @@ mod tests {
         let results = r#"{"conditions": {}, "figures": {"ours": {"up": [1.0]}},
             "not_measured": [{"subject": "ours", "case": "down", "reason": "planted"}]}"#;
         let script = format!("printf '%s' '{results}' > \"$0\"; exit 1");
-        let measured = measure(What::Cidr, Command::new("sh").args(["-c", &script])).unwrap();
+        let file = build::target_folder().join("bench-test.json");
+        let measured = measure(&file, Command::new("sh").args(["-c", &script])).unwrap();
         assert_eq!(measured.results.not_measured[0].reason, "planted");
         measured.complete.unwrap_err();
         // Nothing written: what the last run wrote is not taken for it.
-        assert!(measure(What::Cidr, Command::new("sh").args(["-c", "exit 1"])).is_err());
+        assert!(measure(&file, Command::new("sh").args(["-c", "exit 1"])).is_err());
     }
 }

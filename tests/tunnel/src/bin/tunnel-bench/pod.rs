@@ -19,7 +19,7 @@ use warren_tunnel_tests::{
 use crate::figures::megabytes;
 use crate::goals::{self, Goal};
 use crate::iperf::{self, Server};
-use crate::sheet::{ALL, Figures, Sheet, rotated};
+use crate::sheet::{ALL, Figures, Sheet, reason, rotated};
 use program::Program;
 
 /// Ports of the gateway's host that the pod's own address leads to.
@@ -122,8 +122,9 @@ fn throughput(lab: &Lab, program: &Program, way: &Way, plan: &Plan, sheet: &mut 
     let pod = match lab.start(program, way) {
         Ok((pod, _)) => pod,
         Err(error) => {
+            eprintln!("{error:#}");
             for case in cases.map(|(case, _)| case).into_iter().chain(["peak memory"]) {
-                sheet.contain::<()>(program.name(), &format!("{case}{by}"), Err(anyhow!("{error:#}")));
+                sheet.contain::<()>(program.name(), &format!("{case}{by}"), Err(anyhow!(reason(&error))));
             }
             return;
         }

@@ -143,7 +143,7 @@ impl Sheet {
 }
 
 /// An error in one line, without the logs that it has as context.
-fn reason(error: &Error) -> String {
+pub(crate) fn reason(error: &Error) -> String {
     let links: Vec<String> = error.chain().map(|link| link.to_string().trim().to_owned()).collect();
     let short: Vec<&str> = links.iter().map(String::as_str).filter(|link| !link.contains('\n')).collect();
     let text = if short.is_empty() { links.join(": ") } else { short.join(": ") };
