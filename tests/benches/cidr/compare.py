@@ -69,18 +69,19 @@ def sweep_integers(spans):
 
 def merge_integers(spans):
     """Aggregated ranges, as pairs of the first address and the prefix length."""
-    joined = []
-    for first, last in sorted(spans):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1][1] = max(joined[-1][1], -last)
-        else:
-            joined.append([first, -last])
-    merged = []
-    for first, last in joined:
-        while first <= last:
-            bits = min((first & -first).bit_length() - 1 if first else 32, (last - first + 1).bit_length() - 1)
-            merged.append((first, 32 - bits))
-            first += 1 << bits
+    merged, start, end = [], 0, -2
+    for first, last in sorted(spans) + [(1 << 33, 0)]:
+        if first <= end + 1:
+            if -last > end:
+                end = -last
+            continue
+        while start <= end:
+            size = 1 << ((end - start + 1).bit_length() - 1)
+            if start & (size - 1):
+                size = start & -start
+            merged.append((start, 33 - size.bit_length()))
+            start += size
+        start, end = first, -last
     return merged
 
 def pairwise(nets):
