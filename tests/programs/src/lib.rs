@@ -25,6 +25,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("rsvg-convert", "librsvg2-bin"),
     ("skopeo", "skopeo"),
     ("systemd-analyze", "systemd"),
+    ("tc", "iproute2"),
     ("wg", "wireguard-tools"),
     ("wireguard-go", "wireguard-go"),
 ];
@@ -37,6 +38,12 @@ const CRATES: &[(&str, &str, &str)] = &[
     ("boringtun-cli", "0.7.1", "boringtun-cli"),
     ("gotatun-cli", "0.10.2", "gotatun"),
     ("onetun", "0.3.10", "onetun"),
+];
+
+/// Commands of Go modules, their versions, and the program's file.
+const GO: &[(&str, &str, &str, &str)] = &[
+    ("wireguard-go-new", "golang.zx2c4.com/wireguard", "v0.0.0-20250521234502-f333402bd9cb", "wireguard"),
+    ("wireproxy", "github.com/windtf/wireproxy/cmd/wireproxy", "v1.1.3", "wireproxy"),
 ];
 
 /// The root folder of this workspace.
@@ -60,6 +67,9 @@ pub fn cache_folder() -> PathBuf {
 pub fn program(name: &str) -> Result<PathBuf> {
     if let Some((_, version, file)) = CRATES.iter().find(|(known, ..)| *known == name) {
         return from_crates(name, version, file);
+    }
+    if let Some((_, command, version, file)) = GO.iter().find(|(known, ..)| *known == name) {
+        return from_go(name, command, version, file);
     }
     if let Some(found) = on_path(name) {
         return Ok(found);
@@ -123,6 +133,34 @@ fn apt_in(folder: &Path, arguments: &[&str]) -> Result<()> {
 
 /// A released crate, built once into the cache folder.
 fn from_crates(name: &str, version: &str, file: &str) -> Result<PathBuf> {
+    installed(name, version, file, |root| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["install", "--quiet", "--locked", "--version", version, "--root"]).arg(root);
+        command.arg("--target-dir").arg(root.join("build")).arg(name);
+        command.env_remove("RUSTC_WORKSPACE_WRAPPER").env_remove("RUSTFLAGS");
+        command
+    })
+}
+
+/// A command of a Go module, built once into the cache folder.
+fn from_go(name: &str, command: &str, version: &str, file: &str) -> Result<PathBuf> {
+    installed(name, version, file, |root| {
+        let mut go = Command::new("go");
+        // wireproxy learns its version in this way only.
+        go.args(["install", "-ldflags", &format!("-X main.version={version}")]);
+        go.arg(format!("{command}@{version}")).env("GOBIN", root.join("bin"));
+        go
+    })
+}
+
+/// A program that `install` builds into a folder of its own, once.
+fn installed(
+    name: &str,
+    version: &str,
+    file: &str,
+    install: impl FnOnce(&Path) -> Command,
+) -> Result<PathBuf> {
     let root = cache_folder().join("peers").join(format!("{name}-{version}"));
     let binary = root.join("bin").join(file);
     if binary.is_file() {
@@ -130,25 +168,36 @@ fn from_crates(name: &str, version: &str, file: &str) -> Result<PathBuf> {
     }
     let _lock = lock(name)?;
     if !binary.is_file() {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let output = Command::new(cargo)
-            .args(["install", "--quiet", "--locked", "--version", version, "--root"])
-            .arg(&root)
-            .arg("--target-dir")
-            .arg(root.join("build"))
-            .arg(name)
-            .env_remove("RUSTC_WORKSPACE_WRAPPER")
-            .env_remove("RUSTFLAGS")
-            .output()?;
+        let mut command = install(&root);
+        let tool = command.get_program().to_string_lossy().into_owned();
+        let output = command.output().with_context(|| format!("{name} {version} needs `{tool}` on PATH"))?;
         ensure!(
             output.status.success(),
-            "cargo install {name} {version}: {}",
+            "{tool} install {name} {version}: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         );
         fs::remove_dir_all(root.join("build")).ok();
     }
-    ensure!(binary.is_file(), "crate {name} {version} brought no `{file}`");
+    ensure!(binary.is_file(), "{name} {version} brought no `{file}`");
     Ok(binary)
+}
+
+/// What a program prints as its version: the first line of `--version`.
+///
+/// # Errors
+/// It cannot be started, fails, or prints nothing.
+pub fn version(program: &Path) -> Result<String> {
+    let what = program.display();
+    let output = Command::new("timeout")
+        .args(["--kill-after=1", "10"])
+        .arg(program)
+        .arg("--version")
+        .output()
+        .context("cannot start `timeout`")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    ensure!(output.status.success(), "`{what} --version` failed: {}", output.status);
+    Ok(line.with_context(|| format!("`{what} --version` prints nothing"))?.to_owned())
 }
 
 /// Held while something is installed, so that processes which need the same wait for one another.

@@ -2,15 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::program;
 
 /// Names a binary of ours to use instead of the one built beside the tests.
 const OURS: &str = "WARREN_TUNNEL";
 
-/// Begins the variables that add a program: `WARREN_BENCH_PEER_<NAME>=/path`.
+/// Begins the variables that add a program, or replace a known one: `WARREN_BENCH_PEER_<NAME>=/path`.
 const ANY: &str = "WARREN_BENCH_PEER_";
+
+/// Begins the names of programs for pods, which serve no TUN device.
+pub const WIREPROXY: &str = "wireproxy";
 
 /// A program that speaks WireGuard in user space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub enum Implementation {
     WarrenTunnel,
     /// Debian's `wireguard-go`.
     WireguardGo,
+    /// The newest `wireguard-go`, which offloads segmentation.
+    WireguardGoNew,
     /// Cloudflare's, from crates.io.
     BoringtunCli,
     /// Mullvad's, from crates.io.
@@ -33,38 +38,36 @@ pub enum Implementation {
 }
 
 impl Implementation {
+    /// All that serve a TUN device, with those that the environment adds.
+    pub fn all() -> Vec<Implementation> {
+        let known = [
+            Implementation::WarrenTunnel,
+            Implementation::BoringtunCli,
+            Implementation::GotatunCli,
+            Implementation::WireguardGo,
+            Implementation::WireguardGoNew,
+        ];
+        let mut all = known.to_vec();
+        let added = from_environment().filter(|(name, _)| !known.iter().any(|one| one.name() == name));
+        let added = added.filter(|(name, _)| !name.starts_with(WIREPROXY));
+        all.extend(added.map(|(name, path)| Implementation::Binary { name, path }));
+        all
+    }
+
     /// The one called `name`.
     ///
     /// # Errors
     /// There is none of that name.
     pub fn named(name: &str) -> Result<Implementation> {
-        Ok(match name {
-            "warren-tunnel" => Implementation::WarrenTunnel,
-            "wireguard-go" => Implementation::WireguardGo,
-            "boringtun-cli" => Implementation::BoringtunCli,
-            "gotatun-cli" => Implementation::GotatunCli,
-            other => match Implementation::from_environment().into_iter().find(|found| found.name() == other)
-            {
-                Some(found) => found,
-                None => bail!(
-                    "no WireGuard program is called `{other}`\nHint: warren-tunnel, wireguard-go, boringtun-cli, \
-                     gotatun-cli, or set {ANY}{}=/path",
-                    other.to_uppercase().replace('-', "_")
-                ),
-            },
+        let all = Implementation::all();
+        let names: Vec<String> = all.iter().map(|one| one.name().to_owned()).collect();
+        all.into_iter().find(|one| one.name() == name).with_context(|| {
+            let variable = name.to_uppercase().replace('-', "_");
+            format!(
+                "no WireGuard program is called `{name}`\nHint: {}, or set {ANY}{variable}=/path",
+                names.join(", ")
+            )
         })
-    }
-
-    /// The programs that the environment adds, by `WARREN_BENCH_PEER_<NAME>=/path`.
-    pub fn from_environment() -> Vec<Implementation> {
-        let mut found: Vec<Implementation> = std::env::vars()
-            .filter_map(|(variable, path)| {
-                let name = variable.strip_prefix(ANY)?.to_lowercase().replace('_', "-");
-                Some(Implementation::Binary { name, path: path.into() })
-            })
-            .collect();
-        found.sort_by_key(|one| one.name().to_owned());
-        found
     }
 
     /// What it is called.
@@ -72,6 +75,7 @@ impl Implementation {
         match self {
             Implementation::WarrenTunnel => "warren-tunnel",
             Implementation::WireguardGo => "wireguard-go",
+            Implementation::WireguardGoNew => "wireguard-go-new",
             Implementation::BoringtunCli => "boringtun-cli",
             Implementation::GotatunCli => "gotatun-cli",
             Implementation::Binary { name, .. } => name,
@@ -89,7 +93,10 @@ impl Implementation {
                 ensure!(path.is_file(), "{name}: there is no {}", path.display());
                 Ok(path.clone())
             }
-            known => program(known.name()),
+            known => match from_environment().find(|(name, _)| name == known.name()) {
+                Some((name, path)) => Implementation::Binary { name, path }.path(),
+                None => program(known.name()),
+            },
         }
     }
 
@@ -101,13 +108,27 @@ impl Implementation {
                     .map(str::to_owned)
                     .to_vec();
             }
-            Implementation::WireguardGo | Implementation::Binary { .. } => &["-f", interface],
+            Implementation::WireguardGo | Implementation::WireguardGoNew | Implementation::Binary { .. } => {
+                &["-f", interface]
+            }
             Implementation::BoringtunCli | Implementation::GotatunCli => {
                 &["--foreground", "--disable-drop-privileges", interface]
             }
         };
         words.iter().map(|word| (*word).to_owned()).collect()
     }
+}
+
+/// The programs that the environment names, by name.
+pub fn from_environment() -> impl Iterator<Item = (String, PathBuf)> {
+    let mut found: Vec<(String, PathBuf)> = std::env::vars()
+        .filter_map(|(variable, path)| {
+            let name = variable.strip_prefix(ANY)?.to_lowercase().replace('_', "-");
+            Some((name, path.into()))
+        })
+        .collect();
+    found.sort();
+    found.into_iter()
 }
 
 /// The binary beside the program that runs, or the one that the environment names.

@@ -97,6 +97,9 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// The UDP port of both sides.
+    pub const PORT: u16 = 51820;
+
     /// Two hosts joined by a wire, with addresses of both families on it, and no tunnel yet.
     ///
     /// # Errors
@@ -123,12 +126,12 @@ impl Pair {
             let other = side.other();
             let knows = settings.initiator.is_none_or(|initiator| initiator == side);
             let endpoint = match settings.outer {
-                Family::V4 => format!("{}:{PORT}", other.outer(Family::V4)),
-                Family::V6 => format!("[{}]:{PORT}", other.outer(Family::V6)),
+                Family::V4 => format!("{}:{}", other.outer(Family::V4), Pair::PORT),
+                Family::V6 => format!("[{}]:{}", other.outer(Family::V6), Pair::PORT),
             };
             Interface {
                 keys: keys[side.index()].clone(),
-                port: PORT,
+                port: Pair::PORT,
                 addresses: vec![
                     format!("{}/24", side.inner(Family::V4)),
                     format!("{}/64", side.inner(Family::V6)),
@@ -240,9 +243,6 @@ impl Pair {
         self.device(from).peer()
     }
 }
-
-/// The UDP port of both sides.
-const PORT: u16 = 51820;
 
 fn address(text: &str) -> IpAddr {
     match text.parse() {

@@ -59,13 +59,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
-    /// Measure against peers in the same run
+    /// Measure against peers in the same run; without WHAT, draw docs/benchmarks.md from docs/benchmarks
     Bench {
         /// What to measure
         #[arg(value_enum)]
-        what: bench::What,
+        what: Option<bench::What>,
         /// Record the figures in docs/benchmarks, and draw docs/benchmarks.md again; must precede WHAT
-        #[arg(long)]
+        #[arg(long, requires = "what")]
         record: bool,
         /// Arguments for the measurement; `cargo xtask bench tunnel --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -4,16 +4,18 @@ pub(crate) mod page;
 mod provider;
 pub(crate) mod record;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
-use serde_json::Value;
 use warren_harness::workspace_root;
 
 use crate::build;
 use crate::docs::output::Output;
+
+use self::record::{Machine, Results};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,13 +41,21 @@ impl What {
     }
 }
 
-/// Runs a measurement. With `keep`, stores its figures and draws `docs/benchmarks.md` again.
-pub(crate) fn run(what: What, keep: bool, rest: &[String]) -> Result<()> {
+/// What was measured, and on which machine. `complete` is an error if cases are missing.
+pub(crate) struct Measurement {
+    machine: Machine,
+    results: Results,
+    complete: Result<()>,
+}
+
+/// Runs a measurement. With `keep`, stores its results and draws `docs/benchmarks.md`; without `what`, only draws it.
+pub(crate) fn run(what: Option<What>, keep: bool, rest: &[String]) -> Result<()> {
+    let Some(what) = what else { return draw() };
     ensure!(
         rest.is_empty() || !matches!(what, What::Cidr | What::Provider),
         "`bench cidr` and `bench provider` accept no further arguments"
     );
-    let figures = match what {
+    let Measurement { machine, results, complete } = match what {
         What::Cidr => cidr(),
         What::Provider => provider::measure(),
         What::Tunnel => tunnel(what, &[], rest),
@@ -53,42 +63,82 @@ pub(crate) fn run(what: What, keep: bool, rest: &[String]) -> Result<()> {
         What::Forward => tunnel(what, &["--forward"], rest),
         What::Gateway => tunnel(what, &["--gateway"], rest),
     }?;
-    if keep {
-        record::keep(what, rest, figures)?;
-        let mut output = Output::default();
-        page::pages(&mut output)?;
-        output.finish(false, true)?;
+    for (name, value) in machine.conditions() {
+        println!("{name}: {value}");
     }
-    Ok(())
+    if keep {
+        record::keep(what, rest, machine, results)?;
+        draw()?;
+    }
+    complete
+}
+
+/// Draws the page and its charts from the stored results.
+fn draw() -> Result<()> {
+    let mut output = Output::default();
+    page::pages(&mut output)?;
+    output.finish(false, true)
 }
 
 /// Builds the measured programs and the measuring ones with the profile of a release, and measures.
-fn tunnel(what: What, part: &[&str], rest: &[String]) -> Result<Value> {
+fn tunnel(what: What, part: &[&str], rest: &[String]) -> Result<Measurement> {
     let arguments = ["build", "--profile", "tunnel", "--bins", "--locked"];
     let packages = ["--package", "warren-tunnel", "--package", "warren-tunnel-tests"];
     build::success(build::cargo().args(arguments).args(packages), "building the tunnel")?;
     let program = build::target_folder().join("tunnel/tunnel-bench");
-    let figures = figures_of(what);
-    build::success(
-        Command::new(program).args(part).args(rest).arg("--json").arg(&figures),
-        "the measurement",
-    )?;
-    read(&figures)
+    measure(&results_of(what), Command::new(program).args(part).args(rest).arg("--json"))
 }
 
-fn cidr() -> Result<Value> {
+fn cidr() -> Result<Measurement> {
     build::success(build::cargo().args(["bench", "--package", "warren-cidr"]), "the benches of the solver")?;
     let script = workspace_root().join("tests/benches/cidr/compare.py");
-    let figures = figures_of(What::Cidr);
-    build::success(Command::new("python3").arg(script).arg(&figures), "the comparison with netaddr")?;
-    read(&figures)
+    measure(&results_of(What::Cidr), Command::new("python3").arg(script))
 }
 
-fn figures_of(what: What) -> PathBuf {
+fn results_of(what: What) -> PathBuf {
     build::target_folder().join(format!("bench-{}.json", what.name()))
 }
 
-fn read(path: &Path) -> Result<Value> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("no figures in {}", path.display()))?;
-    Ok(serde_json::from_str(&text)?)
+/// Runs a program that measures. Its last argument is the file for the results, which may be there although it failed.
+fn measure(file: &Path, program: &mut Command) -> Result<Measurement> {
+    // Results of an earlier run are none of this one.
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    let machine = Machine::this()?;
+    let complete = build::success(program.arg(file), "the measurement");
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => {
+            complete?;
+            return Err(error).with_context(|| format!("no results in {}", file.display()));
+        }
+    };
+    Ok(Measurement { machine, results: serde_json::from_str(&text)?, complete })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_and_its_charts_are_what_the_records_give() {
+        let mut output = Output::default();
+        page::pages(&mut output).unwrap();
+        output.finish(true, true).unwrap();
+    }
+
+    #[test]
+    fn an_incomplete_measurement_has_its_results_and_is_an_error() {
+        let results = r#"{"conditions": {}, "figures": {"ours": {"up": [1.0]}},
+            "not_measured": [{"subject": "ours", "case": "down", "reason": "planted"}]}"#;
+        let script = format!("printf '%s' '{results}' > \"$0\"; exit 1");
+        let file = build::target_folder().join("bench-test.json");
+        let measured = measure(&file, Command::new("sh").args(["-c", &script])).unwrap();
+        assert_eq!(measured.results.not_measured[0].reason, "planted");
+        measured.complete.unwrap_err();
+        // Nothing written: what the last run wrote is not taken for it.
+        assert!(measure(&file, Command::new("sh").args(["-c", "exit 1"])).is_err());
+    }
 }

@@ -1,12 +1,13 @@
 //! `docs/benchmarks.md` and its charts, drawn from the recorded measurements.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
-use serde::Serialize;
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+use warren_harness::workspace_root;
 
 use super::What;
-use super::record::{self, Machine, Record};
+use super::record::{self, Figures, Machine, Missing, Record};
 use crate::docs::output::Output;
 use crate::docs::templates::Templates;
 
@@ -17,6 +18,10 @@ struct View {
     about: &'static str,
     /// Charts, each of metrics with one unit.
     charts: &'static [Chart],
+    /// Subjects that the table shows, also where they were not measured.
+    subjects: &'static [&'static str],
+    /// Conditions that a record should have beside those of the machine.
+    conditions: &'static [&'static str],
 }
 
 /// A bar chart.
@@ -27,11 +32,25 @@ struct Chart {
     metrics: &'static [(&'static str, &'static str)],
 }
 
+/// Conditions that every record should have.
+const MACHINE: [&str; 4] = ["commit", "load before the run", "sysctls", "vector instructions"];
+/// Conditions of measurements with iperf3.
+const STREAMS: &[&str] = &["congestion control", "order", "versions", "warm-up"];
+
 const VIEWS: [View; 6] = [
     View {
         what: What::Tunnel,
+        subjects: &["boringtun-cli", "gotatun-cli", "warren-tunnel", "wireguard-go", "wireguard-go-new"],
+        conditions: &[
+            "congestion control",
+            "order",
+            "socket buffer of iperf3 for UDP",
+            "TUN queue",
+            "versions",
+            "warm-up",
+        ],
         title: "Tunnel",
-        about: "Two network namespaces on one machine, joined by a veth pair with an MTU of 1500. The same implementation runs at both ends, and all processes share the same cores. CPU seconds are those of both ends for 10^9 bytes received. `wireguard-go` is the package of Debian 12, which does not offload segmentation; the newest version is under [Measured earlier](#measured-earlier).",
+        about: "Two network namespaces on one machine, joined by a veth pair with an MTU of 1500. The same implementation runs at both ends, and all processes share the same cores. CPU seconds are those of both ends for 10^9 bytes received. `wireguard-go` is the package of Debian 12, which does not offload segmentation. `wireguard-go-new` is its newest version, which does; an earlier result is under [Measured earlier](#measured-earlier).",
         charts: &[
             Chart {
                 name: "tunnel-throughput",
@@ -47,6 +66,8 @@ const VIEWS: [View; 6] = [
     },
     View {
         what: What::Pod,
+        subjects: &["onetun", "warren-tunnel", "warren-userns", "wireproxy"],
+        conditions: STREAMS,
         title: "Pod without privileges",
         about: "The pod's agent runs its network stack in user space, and programs reach it through a port on loopback. The other end is `warren-tunnel` with a TUN device. CPU seconds are those of the pod's process for 10^9 bytes.",
         charts: &[
@@ -64,8 +85,10 @@ const VIEWS: [View; 6] = [
     },
     View {
         what: What::Forward,
+        subjects: &["kernel", "user"],
+        conditions: STREAMS,
         title: "Forwarding at the gateway",
-        about: "A pod reaches a server through a gateway that forwards in the kernel or through sockets (`user`). Both ends of the TCP connection use CUBIC. The long path has a round-trip time of 80 ms, 1 Gbit/s, and 0.1 % loss.",
+        about: "A pod reaches a server through a gateway that forwards in the kernel or through sockets (`user`). The long path has a round-trip time of 80 ms, 1 Gbit/s, and 0.1 % loss. Where the kernel forwards, the server's CUBIC sender slows down at each loss. `user` ends the server's connection at the gateway, so that this loss does not reach it.",
         charts: &[
             Chart {
                 name: "forward-short",
@@ -81,14 +104,18 @@ const VIEWS: [View; 6] = [
     },
     View {
         what: What::Gateway,
+        subjects: &["enrol", "failover", "restart"],
+        conditions: &["versions"],
         title: "Enrolment and failover",
         about: "`enrol`: 10,000 pods enrol with one gateway over TLS. `restart`: 1,000 pods restart at once. `failover`: 50 agents use three gateways that share leases through etcd. Pods and gateways share the machine.",
         charts: &[],
     },
     View {
         what: What::Cidr,
+        subjects: &["fastest Python", "Python netaddr", "warren-cidr"],
+        conditions: &["versions"],
         title: "Address solver",
-        about: "`overlaps` finds every overlapping pair, `plan` and `heaps` allocate networks, `merge` aggregates ranges.",
+        about: "`overlaps` finds every overlapping pair, `pairwise` does so by comparing each with each, `plan` allocates networks, and `merge` aggregates ranges. `Python netaddr` uses the library's own set, and `fastest Python` the best algorithm that we know in Python.",
         charts: &[Chart {
             name: "cidr",
             title: "10,000 ranges, CPU milliseconds (less is better)",
@@ -101,6 +128,8 @@ const VIEWS: [View; 6] = [
     },
     View {
         what: What::Provider,
+        subjects: &["provider"],
+        conditions: &["versions"],
         title: "Provider",
         about: "The released binary with real Terraform and an emulated AWS on the same cores. Half of the resources are VPCs, half are subnets.",
         charts: &[],
@@ -119,6 +148,18 @@ struct Section {
     charts: Vec<Picture>,
     subjects: Vec<String>,
     rows: Vec<Row>,
+    /// Each as `name: value`.
+    conditions: Vec<String>,
+    not_recorded: String,
+    not_measured: Vec<Missing>,
+}
+
+/// Results from before records existed: `docs/benchmarks/earlier.json`.
+#[derive(Deserialize, Serialize)]
+struct Earlier {
+    /// Conditions that are not known.
+    not_recorded: Vec<String>,
+    rows: Vec<BTreeMap<String, String>>,
 }
 
 /// A chart of the page.
@@ -185,7 +226,7 @@ pub(crate) fn pages(output: &mut Output) -> Result<()> {
         let Some(record) = record::read(view.what)? else { continue };
         let mut charts = Vec::new();
         for chart in view.charts {
-            let Some(drawing) = drawing(chart, &record) else { continue };
+            let Some(drawing) = drawing(chart, &record.figures) else { continue };
             output.file(
                 format!("docs/benchmarks/{}.svg", chart.name),
                 templates.render("chart.svg", &drawing)?,
@@ -194,44 +235,55 @@ pub(crate) fn pages(output: &mut Output) -> Result<()> {
         }
         sections.push(section(view, record, charts));
     }
-    let page = templates.render("benchmarks.md", &serde_json::json!({ "sections": sections }))?;
-    output.file("docs/benchmarks.md", page);
+    let earlier = std::fs::read_to_string(workspace_root().join("docs/benchmarks/earlier.json"))?;
+    let earlier: Earlier = serde_json::from_str(&earlier).context("earlier.json")?;
+    let values = serde_json::json!({ "sections": sections, "earlier": earlier });
+    output.file("docs/benchmarks.md", templates.render("benchmarks.md", &values)?);
     Ok(())
 }
 
 fn section(view: &View, record: Record, charts: Vec<Picture>) -> Section {
-    let metrics: BTreeSet<&String> = record.figures.values().flat_map(|metrics| metrics.keys()).collect();
+    let Record { command, date, machine, conditions, figures, not_measured } = record;
+    let metrics: BTreeSet<&String> = figures.values().flat_map(|metrics| metrics.keys()).collect();
+    let subjects: BTreeSet<&str> =
+        figures.keys().map(String::as_str).chain(view.subjects.iter().copied()).collect();
     let cell = |subject: &str, metric: &str| {
-        record.figures[subject]
-            .get(metric)
-            .and_then(|runs| median(runs))
-            .map_or_else(|| "not measured".to_owned(), text)
+        let runs = figures.get(subject).and_then(|metrics| metrics.get(metric));
+        runs.and_then(|runs| spread(runs)).unwrap_or_else(|| "not measured".to_owned())
     };
     let rows = metrics.into_iter().map(|metric| Row {
         metric: metric.clone(),
-        cells: record.figures.keys().map(|subject| cell(subject, metric)).collect(),
+        cells: subjects.iter().map(|subject| cell(subject, metric)).collect(),
     });
-    let runs = record.figures.values().flat_map(|metrics| metrics.values().map(Vec::len)).max();
+    let known: BTreeMap<&str, String> = machine
+        .conditions()
+        .into_iter()
+        .chain(conditions.iter().map(|(name, value)| (name.as_str(), value.clone())))
+        .collect();
+    let wanted = MACHINE.iter().chain(view.conditions);
+    let not_recorded: Vec<&str> = wanted.copied().filter(|name| !known.contains_key(name)).collect();
     Section {
         title: view.title,
         about: view.about,
+        command,
+        date,
+        runs: figures.values().flat_map(|metrics| metrics.values().map(Vec::len)).max().unwrap_or_default(),
         charts,
-        subjects: record.figures.keys().cloned().collect(),
         rows: rows.collect(),
-        runs: runs.unwrap_or_default(),
-        command: record.command,
-        date: record.date,
-        machine: record.machine,
+        subjects: subjects.into_iter().map(str::to_owned).collect(),
+        conditions: known.iter().map(|(name, value)| format!("{name}: {value}")).collect(),
+        not_recorded: not_recorded.join(", "),
+        not_measured,
+        machine,
     }
 }
 
 /// A chart of the medians, with one group of bars for each subject; `None` if no subject was measured.
 #[expect(clippy::cast_precision_loss, reason = "lengths of bars are a few hundred pixels")]
-fn drawing(chart: &Chart, record: &Record) -> Option<Drawing> {
-    let value = |subject: &str, metric: &str| median(record.figures[subject].get(metric)?);
+fn drawing(chart: &Chart, figures: &Figures) -> Option<Drawing> {
+    let value = |subject: &str, metric: &str| median(figures[subject].get(metric)?);
     let all = || {
-        record
-            .figures
+        figures
             .keys()
             .flat_map(|subject| chart.metrics.iter().filter_map(move |(metric, _)| value(subject, metric)))
     };
@@ -239,7 +291,7 @@ fn drawing(chart: &Chart, record: &Record) -> Option<Drawing> {
     let scale = (WIDTH - LEFT - RIGHT) as f64 / longest.max(f64::MIN_POSITIVE);
     let mut y = TOP;
     let mut groups = Vec::new();
-    for subject in record.figures.keys() {
+    for subject in figures.keys() {
         let mut bars = Vec::new();
         let top = y;
         for (class, (metric, _)) in chart.metrics.iter().enumerate() {
@@ -271,6 +323,14 @@ fn text(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// The median, with the smallest and the largest run if there are several.
+fn spread(runs: &[f64]) -> Option<String> {
+    let middle = text(median(runs)?);
+    let smallest = text(runs.iter().copied().min_by(f64::total_cmp)?);
+    let largest = text(runs.iter().copied().max_by(f64::total_cmp)?);
+    Some(if smallest == largest { middle } else { format!("{middle} ({smallest} to {largest})") })
+}
+
 /// The median; of an even number of values the mean of the two in the middle.
 fn median(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();
@@ -292,7 +352,7 @@ mod tests {
         }))
         .unwrap();
         let chart = Chart { name: "n", title: "t", metrics: &[("m", "metric")] };
-        let drawing = drawing(&chart, &record).unwrap();
+        let drawing = drawing(&chart, &record.figures).unwrap();
         let bars: Vec<_> =
             drawing.groups.iter().map(|group| (group.name.as_str(), group.bars[0].length.as_str())).collect();
         assert_eq!(bars, [("ours", "520"), ("peer", "260")]);
@@ -303,5 +363,27 @@ mod tests {
     fn the_median_of_an_even_number_of_runs_is_the_mean_of_the_middle() {
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
         assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn a_table_shows_spread_peers_that_were_not_measured_and_conditions_that_are_not_known() {
+        let record: Record = serde_json::from_value(serde_json::json!({
+            "command": "c", "date": "2026-01-01",
+            "machine": { "cpu": "x", "cores": 2, "kernel": "6", "congestion_control": "bbr", "load": "0 0 0" },
+            "conditions": { "order": "fixed" },
+            "figures": { "warren-tunnel": { "m": [3.0, 1.0, 2.0] } },
+            "not_measured": [{ "subject": "wireproxy", "case": "everything", "reason": "planted" }],
+        }))
+        .unwrap();
+        let section = section(&VIEWS[1], record, Vec::new());
+        assert_eq!(section.subjects, ["onetun", "warren-tunnel", "warren-userns", "wireproxy"]);
+        let absent = "not measured";
+        assert_eq!(section.rows[0].cells, [absent, "2.00 (1.00 to 3.00)", absent, absent]);
+        assert_eq!(section.conditions, ["load before the run: 0 0 0", "order: fixed"]);
+        assert_eq!(
+            section.not_recorded,
+            "commit, sysctls, vector instructions, congestion control, versions, warm-up"
+        );
+        assert_eq!(section.not_measured[0].reason, "planted");
     }
 }

@@ -8,16 +8,20 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
+use serde_json::json;
 use warren_acceptance::AwsStage;
 use warren_harness::ProxyConfig;
 use warren_harness::driver::Plugin;
 
 use crate::build;
 
+use super::Measurement;
+use super::record::{Machine, Results};
+
 /// Measures the released provider.
-pub(super) fn measure() -> Result<Value> {
+pub(super) fn measure() -> Result<Measurement> {
     let folder = build::release()?;
+    let machine = Machine::this()?;
     let binary = folder.join("terraform-provider-warren");
     let size = megabytes(std::fs::metadata(&binary)?.len());
     println!("size: {size:.1} MB, stripped release build");
@@ -73,7 +77,11 @@ pub(super) fn measure() -> Result<Value> {
         }
         figures[format!("peak memory with {resources} resources, MB")] = json!([megabytes(memory)]);
     }
-    Ok(figures)
+    let figures = [("provider".to_owned(), serde_json::from_value(figures)?)].into();
+    let versions = warren_programs::version(stage.terraform.program())?;
+    let conditions = [("versions".to_owned(), versions)].into();
+    let results = Results { conditions, figures, not_measured: Vec::new() };
+    Ok(Measurement { machine, results, complete: Ok(()) })
 }
 
 /// CPU seconds so far. The proxy runs in this process and counts for the emulated cloud.

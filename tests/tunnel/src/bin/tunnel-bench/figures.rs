@@ -9,6 +9,14 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[middle - 1], upper) })
 }
 
+/// The median, with the smallest and the largest value if there are several.
+pub(crate) fn spread(runs: &[f64]) -> Option<String> {
+    let middle = cell(median(runs.iter().copied()), 3);
+    let smallest = runs.iter().copied().min_by(f64::total_cmp)?;
+    let largest = runs.iter().copied().max_by(f64::total_cmp)?;
+    Some(if runs.len() == 1 { middle } else { format!("{middle} ({smallest:.3} to {largest:.3})") })
+}
+
 /// A number for a table; a dash where there is none.
 pub(crate) fn cell(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
@@ -27,4 +35,19 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 pub(crate) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_and_spread() {
+        assert_eq!(median([4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median([]), None);
+        assert_eq!(spread(&[3.0, 1.0, 2.0]).as_deref(), Some("2.000 (1.000 to 3.000)"));
+        assert_eq!(spread(&[1.0]).as_deref(), Some("1.000"));
+        assert_eq!(spread(&[]), None);
+    }
 }

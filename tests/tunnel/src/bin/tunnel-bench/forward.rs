@@ -1,75 +1,74 @@
 //! A gateway's two ways to forward, side by side: by the kernel, and by sockets that split TCP.
 //!
 //! ```text
-//! pod (interface, Linux's TCP) ---wire or long way--- gateway ---lan--- iperf3 server (CUBIC)
+//! pod (interface, Linux's TCP) ---wire or long way--- gateway ---lan--- iperf3 server
 //! ```
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
 use warren_tunnel_tests::{Daemon, Fabric, Impairment, Namespace, Relay, fabric, wait_for};
 
-use crate::figures::{cell, median, table};
-use crate::iperf::Server;
+use crate::goals::{self, Goal};
+use crate::iperf::{self, Server};
+use crate::sheet::{ALL, Figures, Sheet, rotated};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 2);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 2);
 /// Of the pod, which lives in one folder with those of other labs.
 const INTERFACE: &str = "fwdbench";
-/// The long path, on which the server's CUBIC is slow.
+/// The long path, on which a server's CUBIC is slow.
 const LONG: Impairment = Impairment { delay: Duration::from_millis(40), rate: 1_000, loss: 0.001 };
 /// A stream over the long way needs time to find its rate.
 const LONG_SECONDS: u64 = 20;
-/// The goal of the split, times the kernel's.
-const GOAL: f64 = 10.0;
 const REST: &str = "STORE\n[pool]\nprefixes = [\"10.100.0.0/24\"]\n[groups.gpu]\n[[groups.gpu.allow]]\nto = [\"10.50.0.0/24\"]\n";
 
 /// How much is measured.
 pub(crate) struct Plan {
     pub(crate) runs: usize,
     pub(crate) seconds: u64,
+    pub(crate) congestion: String,
 }
 
-/// Figures by what was measured.
-type Figures = BTreeMap<&'static str, Vec<f64>>;
+/// The case with a goal.
+const LONG_DOWN: &str = "long path, one stream down";
 
-pub(crate) fn measure(plan: &Plan) -> Result<Value> {
-    let mut results: BTreeMap<&str, Figures> = BTreeMap::new();
+pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Vec<Goal> {
+    iperf::conditions(sheet, &plan.congestion, "on the short path");
+    sheet.condition("CPU seconds", "of the gateway's process, without the kernel's own forwarding");
+    sheet.condition("tcp_rmem of the pod, tcp_wmem of the server", "at most 67108864 bytes");
     for run in 1..=plan.runs {
-        for by in ["kernel", "user"] {
+        for by in rotated(&["kernel", "user"], run) {
             eprintln!("run {run} of {}: {by}", plan.runs);
-            one(by, plan, results.entry(by).or_default())?;
+            let outcome = one(by, plan, sheet);
+            sheet.contain(by, ALL, outcome);
         }
     }
-    print(&results);
-    Ok(json!(results))
+    goals::forward(sheet, LONG_DOWN)
 }
 
-fn one(by: &str, plan: &Plan, figures: &mut Figures) -> Result<()> {
+fn one(by: &'static str, plan: &Plan, sheet: &mut Sheet) -> Result<()> {
     let lab = Lab::new(by)?;
     {
-        let (gateway, _pod) = lab.start()?;
-        for (name, cpu, arguments) in [
-            ("one stream up, Mbit/s", "one stream up, CPU s/GB", &[][..]),
-            ("one stream down, Mbit/s", "one stream down, CPU s/GB", &["--reverse"][..]),
-            ("four streams up, Mbit/s", "four streams up, CPU s/GB", &["--parallel", "4"][..]),
-            (
-                "four streams down, Mbit/s",
-                "four streams down, CPU s/GB",
-                &["--parallel", "4", "--reverse"][..],
-            ),
+        let (gateway, _pod) = lab.start(plan)?;
+        sheet.contain(by, "warm-up", lab.server(plan)?.warm_up(&lab.pod));
+        for (case, arguments) in [
+            ("one stream up", &[][..]),
+            ("one stream down", &["--reverse"][..]),
+            ("four streams up", &["--parallel", "4"][..]),
+            ("four streams down", &["--parallel", "4", "--reverse"][..]),
         ] {
-            lab.transfer(&gateway.daemon, plan.seconds, arguments, (name, cpu), figures)?;
+            sheet.case(by, case, || lab.transfer(&gateway.daemon, plan, plan.seconds, arguments));
         }
     }
-    let _relay = lab.lengthen()?;
-    let (gateway, _pod) = lab.start()?;
-    let names = ("long path, one stream down, Mbit/s", "long path, one stream down, CPU s/GB");
-    lab.transfer(&gateway.daemon, LONG_SECONDS, &["--reverse"], names, figures)
+    sheet.case(by, LONG_DOWN, || {
+        let _relay = lab.lengthen()?;
+        let (gateway, _pod) = lab.start(plan)?;
+        lab.transfer(&gateway.daemon, plan, LONG_SECONDS, &["--reverse"])
+    });
+    Ok(())
 }
 
 struct Lab {
@@ -77,14 +76,11 @@ struct Lab {
     by: &'static str,
     pod: Arc<Namespace>,
     gateway: Arc<Namespace>,
-    /// Is there as long as what runs in it.
-    _server: Arc<Namespace>,
-    iperf: Server,
+    server: Arc<Namespace>,
 }
 
 impl Lab {
-    fn new(by: &str) -> Result<Self> {
-        let by = if by == "kernel" { "kernel" } else { "user" };
+    fn new(by: &'static str) -> Result<Self> {
         let host = || Ok::<_, anyhow::Error>(Arc::new(Namespace::new()?));
         let (pod, gateway, server) = (host()?, host()?, host()?);
         pod.join(&gateway)?;
@@ -103,16 +99,16 @@ impl Lab {
         let fabric = Fabric::new(&[IpAddr::V4(GATEWAY)], REST)?;
         let forwarding = format!("forwarding = \"{by}\"\nfabric = ");
         fabric.configure(0, &[("fabric = ", &forwarding)])?;
-        let iperf = Server::start(&server, IpAddr::V4(SERVER))?;
-        Ok(Self { fabric, by, pod, gateway, _server: server, iperf })
+        Ok(Self { fabric, by, pod, gateway, server })
     }
 
-    fn start(&self) -> Result<(fabric::Gateway, fabric::Member)> {
+    fn start(&self, plan: &Plan) -> Result<(fabric::Gateway, fabric::Member)> {
         let gateway = match self.by {
             "kernel" => self.fabric.start_admin(0, &self.gateway, &[])?,
             _ => self.fabric.start(0, &self.gateway)?,
         };
         let pod = self.fabric.machine_as(&self.pod, &self.fabric.token("gpu", &[])?, INTERFACE)?;
+        let _server = self.server(plan)?;
         let reached = wait_for(Duration::from_secs(20), "way to the server", || {
             let to = (SERVER, 5201).into();
             Ok(self
@@ -134,52 +130,16 @@ impl Lab {
         Ok(relay)
     }
 
-    fn transfer(
-        &self,
-        gateway: &Daemon,
-        seconds: u64,
-        arguments: &[&str],
-        (name, cpu): (&'static str, &'static str),
-        figures: &mut Figures,
-    ) -> Result<()> {
-        let before = gateway.cpu()?;
-        let end = self.iperf.client(&self.pod, seconds, &[&["--congestion", "cubic"], arguments].concat())?;
-        let used = gateway.cpu()? - before;
-        let number = |path: &str| end.pointer(path).and_then(Value::as_f64).unwrap_or_default();
-        let bytes = number("/sum_received/bytes");
-        let mbits = bytes * 8e-6 / number("/sum_received/seconds").max(0.001);
-        eprintln!("  {name}: {mbits:.0}");
-        figures.entry(name).or_default().push(mbits);
-        figures.entry(cpu).or_default().push(used / (bytes / 1e9).max(1e-9));
-        Ok(())
+    fn server(&self, plan: &Plan) -> Result<Server> {
+        Server::start(&self.server, IpAddr::V4(SERVER), &plan.congestion)
     }
-}
 
-fn print(results: &BTreeMap<&str, Figures>) {
-    let of = |by: &str, what: &str| median(results.get(by)?.get(what)?.iter().copied());
-    let mut names: Vec<&str> = results.values().flat_map(BTreeMap::keys).copied().collect();
-    names.sort_unstable();
-    names.dedup();
-    println!(
-        "\nMedians. CPU seconds are those of the gateway's process for 10^9 bytes, without the kernel's own forwarding\n"
-    );
-    let rows: Vec<Vec<String>> = names
-        .iter()
-        .map(|name| {
-            let decimals = if name.ends_with("s/GB") { 2 } else { 0 };
-            let (kernel, user) = (of("kernel", name), of("user", name));
-            let ratio = kernel.zip(user).map(|(kernel, user)| user / kernel);
-            vec![(*name).to_owned(), cell(kernel, decimals), cell(user, decimals), cell(ratio, 2)]
-        })
-        .collect();
-    table(&["", "kernel", "user", "user / kernel"], &rows);
-    if let Some((kernel, user)) = of("kernel", "long path, one stream down, Mbit/s")
-        .zip(of("user", "long path, one stream down, Mbit/s"))
-    {
-        let met = if user >= GOAL * kernel { "met" } else { "missed" };
-        println!(
-            "\ngoal: over the long path at least {GOAL} times the kernel's: {:.1}, {met}",
-            user / kernel
-        );
+    fn transfer(&self, gateway: &Daemon, plan: &Plan, seconds: u64, arguments: &[&str]) -> Result<Figures> {
+        let server = self.server(plan)?;
+        let before = gateway.cpu()?;
+        let transfer = server.client(&self.pod, seconds, arguments)?;
+        let mut figures = transfer.figures(gateway.cpu()? - before);
+        figures[0] = ("Mbit/s", transfer.gbits() * 1e3);
+        Ok(figures)
     }
 }

@@ -4,59 +4,55 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
 use warren_tunnel_tests::{Device, Family, Implementation, Interface, Namespace, Pair, Settings, Side};
 
-use crate::figures::{cell, median, megabytes, table};
+use crate::figures::{median, megabytes};
+use crate::sheet::Sheet;
 
 /// How long the idle tunnels are watched.
 const WATCHED: Duration = Duration::from_secs(30);
 
+/// What is measured in that time.
+const IDLE: &str = "idle";
+
 /// Starts of each program.
 const STARTS: usize = 9;
 
-pub(crate) fn measure(peers: &[Implementation]) -> Result<Value> {
-    let mut rows = Vec::new();
-    let mut figures = serde_json::Map::new();
-    let starts: Vec<f64> = peers.iter().map(first_handshake).collect::<Result<_>>()?;
+pub(crate) fn measure(peers: &[Implementation], sheet: &mut Sheet) {
+    sheet.condition("keepalives", "each 25 s");
+    sheet.condition("starts", format!("{STARTS} of each program"));
+    sheet.condition("idle use", format!("one end of a tunnel, watched for {WATCHED:?}"));
+    for peer in peers {
+        sheet.case(peer.name(), "start to first answer", || Ok(vec![("ms", first_handshake(peer)?)]));
+        sheet.case(peer.name(), "binary", || {
+            Ok(vec![("MB", megabytes(std::fs::metadata(peer.path()?)?.len()))])
+        });
+    }
     // Idle tunnels do not disturb one another, so all are watched at once.
     let mut tunnels = Vec::new();
     for peer in peers {
-        let mut interfaces = Pair::interfaces(&Settings::default())?;
-        for interface in &mut interfaces {
-            interface.peers[0].keepalive = Some(25);
-        }
-        let pair = Pair::start_with(peer, peer, interfaces, &[])?;
-        pair.meet(Side::Left, Family::V4)?;
-        tunnels.push(pair);
+        tunnels.extend(sheet.contain(peer.name(), IDLE, tunnel(peer)).map(|pair| (peer.name(), pair)));
     }
     std::thread::sleep(Duration::from_secs(2));
-    let cpu = || tunnels.iter().map(|pair| pair.device(Side::Left).cpu()).collect::<Result<Vec<f64>>>();
-    let before = cpu()?;
+    let before: Vec<Result<f64>> = tunnels.iter().map(|(_, pair)| pair.device(Side::Left).cpu()).collect();
     std::thread::sleep(WATCHED);
-    let after = cpu()?;
-    for (index, peer) in peers.iter().enumerate() {
-        let device = tunnels[index].device(Side::Left);
-        let percent = (after[index] - before[index]) / WATCHED.as_secs_f64() * 100.0;
-        let memory = megabytes(device.memory()?);
-        let size = megabytes(std::fs::metadata(peer.path()?)?.len());
-        rows.push(vec![
-            peer.name().to_owned(),
-            cell(Some(starts[index]), 1),
-            cell(Some(percent), 3),
-            cell(Some(memory), 1),
-            cell(Some(size), 1),
-        ]);
-        figures.insert(
-            peer.name().to_owned(),
-            json!({ "start to first answer, ms": [starts[index]], "idle CPU, %": [percent], "resident memory, MB": [memory], "binary, MB": [size] }),
-        );
+    for ((name, pair), before) in tunnels.iter().zip(before) {
+        let device = pair.device(Side::Left);
+        sheet.case(name, IDLE, || {
+            let percent = (device.cpu()? - before?) / WATCHED.as_secs_f64() * 100.0;
+            Ok(vec![("CPU %", percent), ("memory, MB", megabytes(device.memory()?))])
+        });
     }
-    println!(
-        "\nOne end of an idle tunnel with keepalives each 25 s, watched for {WATCHED:?}; medians of {STARTS} starts\n"
-    );
-    table(&["peer", "start to first answer ms", "idle CPU %", "resident MB", "binary MB"], &rows);
-    Ok(Value::from(figures))
+}
+
+fn tunnel(peer: &Implementation) -> Result<Pair> {
+    let mut interfaces = Pair::interfaces(&Settings::default())?;
+    for interface in &mut interfaces {
+        interface.peers[0].keepalive = Some(25);
+    }
+    let pair = Pair::start_with(peer, peer, interfaces, &[])?;
+    pair.meet(Side::Left, Family::V4)?;
+    Ok(pair)
 }
 
 /// Milliseconds from starting the program until the first answer comes through the tunnel, a handshake before it; the other end is up already.
@@ -73,7 +69,7 @@ fn first_handshake(peer: &Implementation) -> Result<f64> {
         let other = Device::start(peer, &hosts[1], &interfaces[1])?;
         times.push(start(peer, &hosts[0], &interfaces[0], &other)?.as_secs_f64() * 1e3);
     }
-    Ok(median(times).unwrap_or_default())
+    median(times).context("no start was measured")
 }
 
 fn start(

@@ -9,8 +9,10 @@ mod goals;
 mod idle;
 mod iperf;
 mod load;
+mod losses;
 mod pod;
 mod scale;
+mod sheet;
 mod throughput;
 
 use std::path::PathBuf;
@@ -18,8 +20,10 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use clap::{Parser, ValueEnum};
-use serde_json::Value;
-use warren_tunnel_tests::{Implementation, workspace_root};
+use warren_tunnel_tests::{Implementation, program, version, workspace_root};
+
+use goals::Goal;
+use sheet::{ALL, Sheet};
 
 /// Measures the tunnel in network namespaces of this machine
 #[derive(Parser)]
@@ -64,6 +68,9 @@ struct Arguments {
     /// Forged initiations per second for `--peers-scale`
     #[arg(long, default_value_t = 20_000)]
     forged: u32,
+    /// Congestion control of both ends of each TCP stream of iperf3
+    #[arg(long, default_value = "cubic")]
+    congestion: String,
     /// File for the results as JSON [default: tunnel-bench.json in the target folder]
     #[arg(long)]
     json: Option<PathBuf>,
@@ -79,47 +86,75 @@ fn main() -> ExitCode {
     }
 }
 
+/// Measures, prints and writes the results, complete or not.
 fn measure(arguments: &Arguments) -> Result<()> {
+    let mut sheet = Sheet::default();
+    let goals = run(arguments, &mut sheet)?;
+    sheet.print();
+    goals::print(&goals);
+    let path = arguments.json.clone().unwrap_or_else(|| target().join("tunnel-bench.json"));
+    std::fs::write(&path, serde_json::to_string_pretty(&sheet.json())?)?;
+    println!("\nresults: {}", path.display());
+    sheet.finish()
+}
+
+fn run(arguments: &Arguments, sheet: &mut Sheet) -> Result<Vec<Goal>> {
+    let Arguments { runs, seconds, .. } = *arguments;
+    let congestion = arguments.congestion.clone();
     if arguments.pod {
-        let plan = pod::Plan {
-            runs: arguments.runs,
-            seconds: arguments.seconds,
-            parts: parts(&arguments.parts)?,
-            programs: arguments.peers.clone(),
-        };
-        return write(arguments, &pod::measure(&plan)?);
+        let (parts, programs) = (parts(&arguments.parts)?, arguments.peers.clone());
+        return pod::measure(&pod::Plan { runs, seconds, parts, programs, congestion }, sheet);
     }
     if arguments.forward {
-        let plan = forward::Plan { runs: arguments.runs, seconds: arguments.seconds };
-        return write(arguments, &forward::measure(&plan)?);
+        available(vec![Implementation::WarrenTunnel], sheet, Implementation::name, Implementation::path);
+        return Ok(forward::measure(&forward::Plan { runs, seconds, congestion }, sheet));
     }
     if arguments.gateway {
-        let plan =
-            gateway::Plan { runs: arguments.runs, pods: arguments.count, parts: parts(&arguments.parts)? };
-        return write(arguments, &gateway::measure(&plan)?);
+        available(vec![Implementation::WarrenTunnel], sheet, Implementation::name, Implementation::path);
+        let plan = gateway::Plan { runs, pods: arguments.count, parts: parts(&arguments.parts)? };
+        gateway::measure(&plan, sheet)?;
+        return Ok(Vec::new());
     }
-    let peers = peers(&arguments.peers)?;
-    let figures = if arguments.peers_scale {
-        let peers = if arguments.peers.is_empty() { vec![Implementation::WarrenTunnel] } else { peers };
-        let plan = scale::Plan {
-            runs: arguments.runs,
-            seconds: arguments.seconds,
-            peers: arguments.count,
-            offered: arguments.offered,
-            forged: arguments.forged,
-        };
-        scale::measure(&peers, &plan)?
-    } else if arguments.idle {
-        idle::measure(&peers)?
-    } else {
-        let plan = throughput::Plan {
-            runs: arguments.runs,
-            seconds: arguments.seconds,
-            only: arguments.only.clone(),
-        };
-        throughput::measure(&peers, &plan)?
+    let peers = match &arguments.peers[..] {
+        [] if arguments.peers_scale => vec![Implementation::WarrenTunnel],
+        [] => Implementation::all(),
+        named => named.iter().map(|name| Implementation::named(name)).collect::<Result<_>>()?,
     };
-    write(arguments, &figures)
+    let peers = available(peers, sheet, Implementation::name, Implementation::path);
+    if arguments.peers_scale {
+        let Arguments { count, offered, forged, .. } = *arguments;
+        let plan = scale::Plan { runs, seconds, peers: count, offered, forged, congestion };
+        scale::measure(&peers, &plan, sheet);
+    } else if arguments.idle {
+        idle::measure(&peers, sheet);
+    } else {
+        let plan = throughput::Plan { runs, seconds, only: arguments.only.clone(), congestion };
+        throughput::measure(&peers, &plan, sheet)?;
+        return Ok(goals::tunnel(sheet));
+    }
+    Ok(Vec::new())
+}
+
+/// Subjects whose programs are there. Records their versions, and which are not measured.
+fn available<T>(
+    mut subjects: Vec<T>,
+    sheet: &mut Sheet,
+    name: fn(&T) -> &str,
+    path: fn(&T) -> Result<PathBuf>,
+) -> Vec<T> {
+    let mut versions = Vec::new();
+    subjects.retain(|one| {
+        let found = sheet.contain(name(one), ALL, path(one).and_then(|path| version(&path)));
+        versions.extend(found.iter().map(|version| match version.starts_with(name(one)) {
+            true => version.clone(),
+            false => format!("{}: {version}", name(one)),
+        }));
+        found.is_some()
+    });
+    let iperf = sheet.contain("iperf3", "version", program("iperf3").and_then(|path| version(&path)));
+    versions.extend(iperf);
+    sheet.condition("versions", versions.join("; "));
+    subjects
 }
 
 /// The parts of what is measured that have these names.
@@ -128,35 +163,6 @@ fn parts<P: ValueEnum>(names: &[String]) -> Result<Vec<P>> {
         P::from_str(name, false).map_err(|_| anyhow!("no part is named {name}; --help lists them"))
     };
     names.iter().map(part).collect()
-}
-
-fn write(arguments: &Arguments, figures: &Value) -> Result<()> {
-    let path = arguments.json.clone().unwrap_or_else(|| target().join("tunnel-bench.json"));
-    std::fs::write(&path, serde_json::to_string_pretty(figures)?)?;
-    println!("\nresults: {}", path.display());
-    Ok(())
-}
-
-/// The requested implementations, or all that are available.
-fn peers(asked: &[String]) -> Result<Vec<Implementation>> {
-    if !asked.is_empty() {
-        return asked.iter().map(|name| Implementation::named(name)).collect();
-    }
-    let mut all = vec![
-        Implementation::WarrenTunnel,
-        Implementation::BoringtunCli,
-        Implementation::GotatunCli,
-        Implementation::WireguardGo,
-    ];
-    all.extend(Implementation::from_environment());
-    all.retain(|one| match one.path() {
-        Ok(_) => true,
-        Err(error) => {
-            eprintln!("without {}: {error:#}", one.name());
-            false
-        }
-    });
-    Ok(all)
 }
 
 fn target() -> PathBuf {

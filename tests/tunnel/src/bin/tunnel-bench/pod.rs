@@ -3,23 +3,23 @@
 mod program;
 mod streams;
 
-use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use clap::ValueEnum;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use serde_json::{Value, json};
 use tempfile::TempDir;
 use warren_tunnel_tests::{
     Daemon, Device, Family, Impairment, Interface, Namespace, Pair, Relay, Settings, Side, wait_for,
 };
 
-use crate::figures::{cell, median, megabytes, table};
-use crate::iperf::Server;
+use crate::figures::megabytes;
+use crate::goals::{self, Goal};
+use crate::iperf::{self, Server};
+use crate::sheet::{ALL, Figures, Sheet, reason, rotated};
 use program::Program;
 
 /// Ports of the gateway's host that the pod's own address leads to.
@@ -61,90 +61,103 @@ pub(crate) struct Plan {
     pub(crate) seconds: u64,
     pub(crate) parts: Vec<Part>,
     pub(crate) programs: Vec<String>,
+    pub(crate) congestion: String,
 }
 
-/// Figures of one program by what was measured: Gbit/s, the pod's CPU seconds for 10^9 bytes, and others.
-type Figures = BTreeMap<String, Vec<f64>>;
-
-pub(crate) fn measure(plan: &Plan) -> Result<Value> {
+pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit)?;
+    iperf::conditions(sheet, &plan.congestion, "of the parts throughput and tls");
     let programs = Program::chosen(&plan.programs)?;
-    let mut results: BTreeMap<String, Figures> = BTreeMap::new();
+    let programs = crate::available(programs, sheet, Program::name, Program::path);
     for run in 1..=plan.runs {
-        for program in &programs {
+        for program in rotated(&programs, run) {
             eprintln!("run {run} of {}: {}", plan.runs, program.name());
-            let figures = results.entry(program.name().to_owned()).or_default();
-            if let Err(error) = one(program, plan, figures) {
-                eprintln!("{}: {error:#}", program.name());
-            }
+            let outcome = one(program, plan, sheet);
+            sheet.contain(program.name(), ALL, outcome);
         }
     }
-    print(&results);
-    Ok(json!(results))
+    Ok(goals::pod(sheet))
 }
 
-fn one(program: &Program, plan: &Plan, figures: &mut Figures) -> Result<()> {
+fn one(program: &Program, plan: &Plan, sheet: &mut Sheet) -> Result<()> {
     let wanted = |part: Part| plan.parts.is_empty() || plan.parts.contains(&part);
     let lab = Lab::new()?;
     if wanted(Part::Start) {
         for _ in 0..5 {
-            let (pod, time) = lab.start(program, &Way::Udp(PORT))?;
-            note(figures, "first byte, ms", time.as_secs_f64() * 1e3);
-            drop(pod);
+            sheet.case(program.name(), "first byte", || {
+                let (_, time) = lab.start(program, &Way::Udp(PORT))?;
+                Ok(vec![("ms", time.as_secs_f64() * 1e3)])
+            });
             std::thread::sleep(BETWEEN_STARTS);
         }
     }
     if wanted(Part::Throughput) {
-        throughput(&lab, program, &Way::Udp(PORT), plan, figures)?;
+        throughput(&lab, program, &Way::Udp(PORT), plan, sheet);
     }
     if wanted(Part::Tls) && program.knows_tls() {
-        throughput(&lab, program, &Way::Tls, plan, figures)?;
+        throughput(&lab, program, &Way::Tls, plan, sheet);
     }
     if wanted(Part::Long) {
-        long(&lab, program, plan, figures)?;
+        long(&lab, program, plan, sheet);
     }
     if wanted(Part::Idle) {
-        streams::idle(&lab, program, plan, figures)?;
+        streams::idle(&lab, program, plan, sheet);
     }
     if wanted(Part::Unread) {
-        streams::unread(&lab, program, figures)?;
+        streams::unread(&lab, program, sheet);
     }
     Ok(())
 }
 
-fn throughput(lab: &Lab, program: &Program, way: &Way, plan: &Plan, figures: &mut Figures) -> Result<()> {
+fn throughput(lab: &Lab, program: &Program, way: &Way, plan: &Plan, sheet: &mut Sheet) {
     let by = if matches!(way, Way::Tls) { ", TLS" } else { "" };
-    let (pod, _) = lab.start(program, way)?;
-    for (name, arguments) in [
+    let cases = [
         ("one stream down", &["--reverse"][..]),
         ("one stream up", &[]),
         ("four streams down", &["--parallel", "4", "--reverse"]),
         ("four streams up", &["--parallel", "4"]),
-    ] {
-        lab.transfer(&pod, &format!("{name}{by}"), plan.seconds, arguments, figures)
-            .with_context(|| format!("{name}{by}; its log:\n{}", pod.log()))?;
+    ];
+    let pod = match lab.start(program, way) {
+        Ok((pod, _)) => pod,
+        Err(error) => {
+            eprintln!("{error:#}");
+            for case in cases.map(|(case, _)| case).into_iter().chain(["peak memory"]) {
+                sheet.contain::<()>(program.name(), &format!("{case}{by}"), Err(anyhow!(reason(&error))));
+            }
+            return;
+        }
+    };
+    let warm = lab.server(plan).and_then(|server| server.warm_up(&lab.hosts[0]));
+    sheet.contain(program.name(), &format!("warm-up{by}"), warm);
+    for (case, arguments) in cases {
+        sheet.case(program.name(), &format!("{case}{by}"), || {
+            let log = |_: &_| eprintln!("the pod's log:\n{}", pod.log());
+            lab.transfer(&pod, plan, arguments).inspect_err(log)
+        });
     }
-    note(figures, &format!("peak memory{by}, MB"), megabytes(pod.peak_memory()?));
-    Ok(())
+    sheet.case(program.name(), &format!("peak memory{by}"), || {
+        Ok(vec![("MB", megabytes(pod.peak_memory()?))])
+    });
 }
 
-fn long(lab: &Lab, program: &Program, plan: &Plan, figures: &mut Figures) -> Result<()> {
+fn long(lab: &Lab, program: &Program, plan: &Plan, sheet: &mut Sheet) {
     for delay in DELAYS {
         for loss in LOSSES {
-            let delay_each = Duration::from_millis(delay) / 2;
-            let impairment = Impairment { delay: delay_each, rate: LINE, loss: loss / 100.0 };
-            let relay = Relay::start(&lab.hosts[1], lab.gateway_at(PORT), impairment)?;
-            let (pod, _) = lab.start(program, &Way::Udp(relay.port()))?;
             for (direction, arguments) in [("down", &["--reverse"][..]), ("up", &[])] {
-                let name = format!("{delay} ms, {loss} % loss, {direction}");
-                lab.transfer(&pod, &name, plan.seconds, arguments, figures)?;
+                sheet.case(program.name(), &format!("{delay} ms, {loss} % loss, {direction}"), || {
+                    let delay = Duration::from_millis(delay) / 2;
+                    let impairment = Impairment { delay, rate: LINE, loss: loss / 100.0 };
+                    let relay = Relay::start(&lab.hosts[1], lab.gateway_at(PORT), impairment)?;
+                    let (pod, _) = lab.start(program, &Way::Udp(relay.port()))?;
+                    let mut figures = lab.transfer(&pod, plan, arguments)?;
+                    figures.push(("peak memory, MB", megabytes(pod.peak_memory()?)));
+                    Ok(figures)
+                });
             }
-            note(figures, "peak memory, long path, MB", megabytes(pod.peak_memory()?));
         }
     }
-    Ok(())
 }
 
 /// The UDP port of the gateway.
@@ -220,44 +233,17 @@ impl Lab {
         })
     }
 
-    fn transfer(
-        &self,
-        pod: &Daemon,
-        name: &str,
-        seconds: u64,
-        arguments: &[&str],
-        figures: &mut Figures,
-    ) -> Result<()> {
-        // One of its own for each: a server whose last client went away with its pod would wait for it.
+    /// iperf3 at the gateway, as programs in the pod reach it.
+    fn server(&self, plan: &Plan) -> Result<Server> {
         let inner = Side::Right.inner(Family::V4);
-        let server = Server::start(&self.hosts[1], inner)?.reached_at(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        let before = pod.cpu()?;
-        let end = server.client(&self.hosts[0], seconds, arguments)?;
-        let used = pod.cpu()? - before;
-        let number = |path: &str| end.pointer(path).and_then(Value::as_f64).unwrap_or_default();
-        let received = number("/sum_received/bytes");
-        let time = number("/sum_received/seconds").max(0.001);
-        note(figures, &format!("{name}, Gbit/s"), received * 8e-9 / time);
-        note(figures, &format!("{name}, CPU s/GB"), used / (received / 1e9).max(1e-9));
-        Ok(())
+        let server = Server::start(&self.hosts[1], inner, &plan.congestion)?;
+        Ok(server.reached_at(IpAddr::V4(Ipv4Addr::LOCALHOST)))
     }
-}
 
-fn note(figures: &mut Figures, name: &str, value: f64) {
-    figures.entry(name.to_owned()).or_default().push(value);
-}
-
-fn print(results: &BTreeMap<String, Figures>) {
-    let mut header = vec!["median of"];
-    header.extend(results.keys().map(String::as_str));
-    let names: std::collections::BTreeSet<&String> = results.values().flat_map(BTreeMap::keys).collect();
-    let rows: Vec<Vec<String>> = names
-        .into_iter()
-        .map(|name| {
-            let of = |figures: &Figures| cell(median(figures.get(name).into_iter().flatten().copied()), 3);
-            std::iter::once(name.clone()).chain(results.values().map(of)).collect()
-        })
-        .collect();
-    println!();
-    table(&header, &rows);
+    fn transfer(&self, pod: &Daemon, plan: &Plan, arguments: &[&str]) -> Result<Figures> {
+        let server = self.server(plan)?;
+        let before = pod.cpu()?;
+        let transfer = server.client(&self.hosts[0], plan.seconds, arguments)?;
+        Ok(transfer.figures(pod.cpu()? - before))
+    }
 }

@@ -1,21 +1,20 @@
 //! Many peers: memory, handshakes a second, and what an established flow feels of a storm or a flood.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
+use anyhow::{Context as _, Result, ensure};
 use warren_tunnel_tests::{
     Device, Family, Implementation, Interface, Namespace, Pair, Remote, Settings, Side,
 };
 
-use crate::figures::{cell, median, megabytes, table};
+use crate::figures::megabytes;
 use crate::iperf::Server;
 use crate::load::{Client, Load, NETWORK, forge};
+use crate::sheet::{ALL, Figures, Sheet};
 
 /// How much is measured.
 pub(crate) struct Plan {
@@ -24,6 +23,7 @@ pub(crate) struct Plan {
     pub(crate) peers: usize,
     pub(crate) offered: u32,
     pub(crate) forged: u32,
+    pub(crate) congestion: String,
 }
 
 /// What goes on beside the flow.
@@ -34,19 +34,6 @@ enum Beside {
     Sink,
     Handshakes,
     Forged,
-}
-
-/// What the flow felt in one run.
-#[derive(Default)]
-struct Felt {
-    gbits: f64,
-    ping_p50: f64,
-    ping_p99: f64,
-    offered: f64,
-    completed: f64,
-    /// Clients that had a session at the end, in percent.
-    served: f64,
-    cookies: f64,
 }
 
 impl fmt::Display for Beside {
@@ -63,15 +50,16 @@ impl fmt::Display for Beside {
 /// The server's address in the network that the clients' addresses are of: one route for all of them.
 const CLIENTS: &str = "10.78.255.254/16";
 
-pub(crate) fn measure(peers: &[Implementation], plan: &Plan) -> Result<Value> {
-    let mut figures = serde_json::Map::new();
+pub(crate) fn measure(peers: &[Implementation], plan: &Plan, sheet: &mut Sheet) {
+    sheet.condition("congestion control", format!("{} at both ends of the flow", plan.congestion));
+    sheet.condition("configured peers", plan.peers.to_string());
     for peer in peers {
-        figures.insert(peer.name().to_owned(), one(peer, plan)?);
+        let outcome = one(peer, plan, sheet);
+        sheet.contain(peer.name(), ALL, outcome);
     }
-    Ok(Value::from(figures))
 }
 
-fn one(peer: &Implementation, plan: &Plan) -> Result<Value> {
+fn one(peer: &Implementation, plan: &Plan, sheet: &mut Sheet) -> Result<()> {
     let hosts = Pair::hosts()?;
     let loader = Namespace::new()?;
     hosts[0].join_as(&loader, "load")?;
@@ -81,65 +69,20 @@ fn one(peer: &Implementation, plan: &Plan) -> Result<Value> {
     loader.ip("route add default via 10.201.0.1")?;
     loader.ip(&format!("route add local {NETWORK} dev lo"))?;
 
-    let memory = memory(peer, &hosts[0], plan.peers)?;
-    let mut felt: BTreeMap<Beside, Vec<Felt>> = BTreeMap::new();
+    sheet.case(peer.name(), &format!("{} silent peers", plan.peers), || memory(peer, &hosts[0], plan.peers));
     for run in 1..=plan.runs {
         eprintln!("run {run} of {}: {}", plan.runs, peer.name());
         for beside in [Beside::Nothing, Beside::Sink, Beside::Handshakes, Beside::Forged] {
-            let one = flow(peer, &hosts, &loader, plan, beside, run as u64)
-                .with_context(|| format!("{} beside {beside}", peer.name()))?;
-            felt.entry(beside).or_default().push(one);
+            sheet.case(peer.name(), &format!("flow beside {beside}"), || {
+                flow(peer, &hosts, &loader, plan, beside, run as u64)
+            });
         }
     }
-    let rows: Vec<Vec<String>> = felt
-        .iter()
-        .map(|(beside, runs)| {
-            let of = |figure: fn(&Felt) -> f64| median(runs.iter().map(figure));
-            vec![
-                beside.to_string(),
-                cell(of(|one| one.offered), 0),
-                cell(of(|one| one.completed), 0),
-                cell(of(|one| one.served), 1),
-                cell(of(|one| one.cookies), 0),
-                cell(of(|one| one.gbits), 2),
-                cell(of(|one| one.ping_p50), 2),
-                cell(of(|one| one.ping_p99), 2),
-            ]
-        })
-        .collect();
-    println!(
-        "\n{}: an established TCP flow and pings through the same device, with {} peers configured\n",
-        peer.name(),
-        plan.peers
-    );
-    table(
-        &[
-            "beside the flow",
-            "initiations /s",
-            "completed /s",
-            "clients served %",
-            "cookies /s",
-            "flow Gbit/s",
-            "ping p50 ms",
-            "p99 ms",
-        ],
-        &rows,
-    );
-    let felt = felt.iter().map(|(beside, runs)| {
-        let runs: Vec<Value> = runs
-            .iter()
-            .map(|one| {
-                json!({ "gbits": one.gbits, "ping_p50_ms": one.ping_p50, "ping_p99_ms": one.ping_p99,
-                    "initiations": one.offered, "completed": one.completed, "served_percent": one.served, "cookies": one.cookies })
-            })
-            .collect();
-        (beside.to_string(), Value::from(runs))
-    });
-    Ok(json!({ "memory": memory, "flow": felt.collect::<serde_json::Map<_, _>>() }))
+    Ok(())
 }
 
 /// Resident memory with one peer and with many that are silent.
-fn memory(peer: &Implementation, host: &Arc<Namespace>, count: usize) -> Result<Value> {
+fn memory(peer: &Implementation, host: &Arc<Namespace>, count: usize) -> Result<Figures> {
     let [mut interface, _] = Pair::interfaces(&Settings::default())?;
     let small = Device::start(peer, host, &interface)?;
     std::thread::sleep(Duration::from_millis(500));
@@ -162,17 +105,15 @@ fn memory(peer: &Implementation, host: &Arc<Namespace>, count: usize) -> Result<
     let begun = Instant::now();
     let listed = device.peers()?.len();
     let dump = begun.elapsed();
-    println!(
-        "\n{}: {count} silent peers: {:.1} MB resident ({:.1} MB with one peer), {each:.0} bytes a peer; up in {:.0} ms, \
-         `wg show dump` of {listed} in {:.0} ms, idle CPU {idle:.2} %",
-        peer.name(),
-        megabytes(many),
-        megabytes(few),
-        started.as_secs_f64() * 1e3,
-        dump.as_secs_f64() * 1e3,
-    );
-    Ok(json!({ "one_mb": megabytes(few), "many_mb": megabytes(many), "bytes_a_peer": each,
-        "start_ms": started.as_secs_f64() * 1e3, "dump_ms": dump.as_secs_f64() * 1e3, "idle_cpu_percent": idle }))
+    ensure!(listed == count + 1, "`wg show dump` lists {listed} peers");
+    Ok(vec![
+        ("memory, MB", megabytes(many)),
+        ("memory with one peer, MB", megabytes(few)),
+        ("memory per peer, bytes", each),
+        ("start, ms", started.as_secs_f64() * 1e3),
+        ("`wg show dump`, ms", dump.as_secs_f64() * 1e3),
+        ("idle CPU %", idle),
+    ])
 }
 
 /// One transfer beside a load.
@@ -184,7 +125,7 @@ fn flow(
     plan: &Plan,
     beside: Beside,
     run: u64,
-) -> Result<Felt> {
+) -> Result<Figures> {
     let [mut left, right] = Pair::interfaces(&Settings::default())?;
     let offered = clients(run, plan.peers, &left)?;
     left.addresses.push(CLIENTS.to_owned());
@@ -195,7 +136,7 @@ fn flow(
     let _other = Device::start(peer, &hosts[1], &right)?;
     let inner = Side::Right.inner(Family::V4);
     let target = entrance(left.port);
-    let server = Server::start(&hosts[1], inner)?;
+    let server = Server::start(&hosts[1], inner, &plan.congestion)?;
     let host = &hosts[0];
     warren_tunnel_tests::wait_for(Duration::from_secs(10), "answer through the tunnel", || {
         Ok(host.run("ping", &["-c1", "-W1", &inner.to_string()]).ok())
@@ -239,20 +180,18 @@ fn flow(
         .filter_map(|line| line.split_once("time=")?.1.split(' ').next()?.parse().ok())
         .collect();
     times.sort_by(f64::total_cmp);
-    let quantile = |of: usize| times.get(times.len() * of / 100).copied().unwrap_or(f64::NAN);
-    let rate = |count: Option<u64>| count.unwrap_or_default() as f64 / time;
-    let counts = counts.as_deref();
-    let completed = counts.map(|counts| counts.completed.load(Ordering::Relaxed));
-    Ok(Felt {
-        gbits: flow.pointer("/sum_received/bits_per_second").and_then(Value::as_f64).unwrap_or_default()
-            / 1e9,
-        ping_p50: quantile(50),
-        ping_p99: quantile(99),
-        offered: rate(counts.map(|counts| counts.sent.load(Ordering::Relaxed))),
-        completed: rate(completed),
-        served: completed.unwrap_or_default() as f64 / plan.peers as f64 * 100.0,
-        cookies: rate(counts.map(|counts| counts.cookies.load(Ordering::Relaxed))),
-    })
+    let quantile = |of: usize| times.get(times.len() * of / 100).copied().context("no answer to a ping");
+    let rate = |count: u64| count as f64 / time;
+    let mut figures =
+        vec![("Gbit/s", flow.gbits()), ("ping p50, ms", quantile(50)?), ("ping p99, ms", quantile(99)?)];
+    if let Some(counts) = counts {
+        let completed = counts.completed.load(Ordering::Relaxed);
+        figures.push(("initiations per second", rate(counts.sent.load(Ordering::Relaxed))));
+        figures.push(("completed per second", rate(completed)));
+        figures.push(("clients served, %", completed as f64 / plan.peers as f64 * 100.0));
+        figures.push(("cookies per second", rate(counts.cookies.load(Ordering::Relaxed))));
+    }
+    Ok(figures)
 }
 
 /// Where the device is for those on the other wire.

@@ -7,10 +7,14 @@ mod enrol;
 mod failover;
 mod restart;
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use clap::ValueEnum;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::sheet::{ALL, Sheet};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,15 +50,19 @@ pub(crate) struct Plan {
     pub(crate) parts: Vec<Part>,
 }
 
-pub(crate) fn measure(plan: &Plan) -> Result<Value> {
+pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<()> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit)?;
-    let mut figures = Map::new();
     for part in Part::value_variants() {
         if plan.parts.is_empty() || plan.parts.contains(part) {
-            figures.insert(part.name(), part.measure(plan)?);
+            let name = part.name();
+            let figures: Option<BTreeMap<String, Vec<f64>>> =
+                sheet.contain(&name, ALL, part.measure(plan).and_then(|it| Ok(serde_json::from_value(it)?)));
+            for (metric, runs) in figures.unwrap_or_default() {
+                runs.into_iter().for_each(|value| sheet.note(&name, &metric, "", value));
+            }
         }
     }
-    Ok(Value::from(figures))
+    Ok(())
 }

@@ -9,7 +9,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
-use warren_tunnel_tests::{Daemon, Family, Implementation, Interface, Side, program};
+use warren_tunnel_tests::{
+    Daemon, Family, Implementation, Interface, Side, WIREPROXY, from_environment, program,
+};
 
 use super::PORTS;
 
@@ -24,8 +26,8 @@ pub(crate) enum Program {
     WarrenUserns,
     /// A released crate.
     Onetun,
-    /// `wireproxy`, or what takes its configuration: `WARREN_BENCH_PEER_<NAME>=/path`.
-    Wireproxy(Implementation),
+    /// `wireproxy`, or another build of it: `WARREN_BENCH_PEER_WIREPROXY_<NAME>=/path`.
+    Wireproxy { name: String, path: Option<PathBuf> },
 }
 
 /// A program that only has to be started.
@@ -35,23 +37,21 @@ pub(crate) struct Prepared {
 }
 
 impl Program {
-    /// Those that were named, or all that can be had; one that cannot is told and left out.
+    /// Those that were named, or all.
     pub(crate) fn chosen(names: &[String]) -> Result<Vec<Program>> {
         let mut all = vec![Program::WarrenTunnel, Program::WarrenUserns, Program::Onetun];
-        all.extend(Implementation::from_environment().into_iter().map(Program::Wireproxy));
+        let added = from_environment().filter(|(name, _)| name.starts_with(WIREPROXY));
+        all.extend(added.map(|(name, path)| Program::Wireproxy { name, path: Some(path) }));
+        if !all.iter().any(|one| one.name() == WIREPROXY) {
+            all.push(Program::Wireproxy { name: WIREPROXY.to_owned(), path: None });
+        }
         if let Some(unknown) = names.iter().find(|name| !all.iter().any(|one| one.name() == *name)) {
             bail!(
-                "no program for a pod is called `{unknown}`\nHint: warren-tunnel, warren-userns, onetun, or WARREN_BENCH_PEER_<NAME>"
+                "no program for a pod is called `{unknown}`\nHint: warren-tunnel, warren-userns, onetun, wireproxy, or \
+                 WARREN_BENCH_PEER_WIREPROXY_<NAME>"
             );
         }
         all.retain(|one| names.is_empty() || names.iter().any(|name| one.name() == name));
-        all.retain(|one| match one.path() {
-            Ok(_) => true,
-            Err(error) => {
-                eprintln!("left out {}: {error:#}", one.name());
-                false
-            }
-        });
         Ok(all)
     }
 
@@ -60,15 +60,15 @@ impl Program {
             Program::WarrenTunnel => "warren-tunnel",
             Program::WarrenUserns => "warren-userns",
             Program::Onetun => "onetun",
-            Program::Wireproxy(implementation) => implementation.name(),
+            Program::Wireproxy { name, .. } => name,
         }
     }
 
-    fn path(&self) -> Result<PathBuf> {
+    pub(crate) fn path(&self) -> Result<PathBuf> {
         match self {
             Program::WarrenTunnel | Program::WarrenUserns => Implementation::WarrenTunnel.path(),
             Program::Onetun => program("onetun"),
-            Program::Wireproxy(implementation) => implementation.path(),
+            Program::Wireproxy { path, .. } => path.clone().map_or_else(|| program(WIREPROXY), Ok),
         }
     }
 
@@ -115,7 +115,7 @@ impl Program {
                 command.args(["--source-peer-ip", &Side::Left.inner(Family::V4).to_string()]);
                 command.args(["--max-transmission-unit", &interface.mtu.to_string()]);
             }
-            Program::Wireproxy(_) => {
+            Program::Wireproxy { .. } => {
                 let mut text = format!(
                     "[Interface]\nPrivateKey = {}\nAddress = {}/32\nMTU = {}\n\n[Peer]\nPublicKey = {}\nEndpoint = {endpoint}\nAllowedIPs = {inner}/32\n",
                     interface.keys.private,

@@ -9,8 +9,9 @@ use rustix::net::listen;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use warren_tunnel_tests::Daemon;
 
-use super::{Figures, HOLDING, Lab, PORT, Plan, Program, Way, note};
+use super::{HOLDING, Lab, PORT, Plan, Program, Way};
 use crate::figures::megabytes;
+use crate::sheet::Sheet;
 
 /// Idle streams beside a bulk one.
 const IDLE: [usize; 3] = [1, 1_000, 5_000];
@@ -31,26 +32,35 @@ struct Streams {
     far: Vec<TcpStream>,
 }
 
-pub(super) fn idle(lab: &Lab, program: &Program, plan: &Plan, figures: &mut Figures) -> Result<()> {
+pub(super) fn idle(lab: &Lab, program: &Program, plan: &Plan, sheet: &mut Sheet) {
     for count in IDLE {
-        let (pod, _) = lab.start(program, &Way::Udp(PORT))?;
-        let Streams { mut near, far } = open(lab, &pod, count)?;
-        let before = pod.cpu()?;
-        beat(&mut near, Duration::from_secs(2))?;
-        note(figures, &format!("{count} idle streams, CPU %"), (pod.cpu()? - before) / 2.0 * 100.0);
-        note(figures, &format!("{count} idle streams, memory, MB"), megabytes(pod.memory()?));
-        let seconds = plan.seconds;
-        let beating =
-            std::thread::spawn(move || beat(&mut near, Duration::from_secs(seconds)).map(|()| near));
-        lab.transfer(&pod, &format!("{count} idle, bulk down"), seconds, &["--reverse"], figures)?;
-        drop(beating.join().map_err(|_| anyhow::anyhow!("the idle streams panicked"))??);
-        drop(far);
+        sheet.case(program.name(), &format!("{count} idle streams, bulk down"), || {
+            let (pod, _) = lab.start(program, &Way::Udp(PORT))?;
+            let Streams { mut near, far } = open(lab, &pod, count)?;
+            let before = pod.cpu()?;
+            beat(&mut near, Duration::from_secs(2))?;
+            let idle = (pod.cpu()? - before) / 2.0 * 100.0;
+            let memory = megabytes(pod.memory()?);
+            let seconds = plan.seconds;
+            let beating =
+                std::thread::spawn(move || beat(&mut near, Duration::from_secs(seconds)).map(|()| near));
+            let mut figures = lab.transfer(&pod, plan, &["--reverse"])?;
+            drop(beating.join().map_err(|_| anyhow::anyhow!("the idle streams panicked"))??);
+            drop(far);
+            figures.extend([("CPU % before it", idle), ("memory before it, MB", memory)]);
+            Ok(figures)
+        });
     }
-    Ok(())
 }
 
 /// Both ends of all streams say what they have, and neither listens.
-pub(super) fn unread(lab: &Lab, program: &Program, figures: &mut Figures) -> Result<()> {
+pub(super) fn unread(lab: &Lab, program: &Program, sheet: &mut Sheet) {
+    sheet.case(program.name(), &format!("{UNREAD} unread streams"), || {
+        Ok(vec![("peak memory, MB", peak_unread(lab, program)?)])
+    });
+}
+
+fn peak_unread(lab: &Lab, program: &Program) -> Result<f64> {
     let (pod, _) = lab.start(program, &Way::Udp(PORT))?;
     let streams = open(lab, &pod, UNREAD)?;
     for stream in streams.near.iter().chain(&streams.far) {
@@ -76,8 +86,7 @@ pub(super) fn unread(lab: &Lab, program: &Program, figures: &mut Figures) -> Res
         left.retain(|(_, left)| *left > 0);
         std::thread::sleep(Duration::from_millis(1));
     }
-    note(figures, &format!("{UNREAD} unread streams, peak memory, MB"), megabytes(pod.peak_memory()?));
-    Ok(())
+    Ok(megabytes(pod.peak_memory()?))
 }
 
 /// Opens streams through the pod one after another.
