@@ -47,3 +47,41 @@ fn memory_does_not_grow_with_the_findings() {
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), (600 * 599 / 2).to_string());
 }
+
+/// The peak of memory while a report on 3,000 equal networks, which has 4.5 million findings, is written: after more findings than
+/// are held.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_is_bounded_in_every_format() {
+    use std::io::Read as _;
+    const MOST: u64 = 100_000;
+    let folder = tempfile::tempdir().unwrap();
+    let plan = write(folder.path(), "plan.json", &equal_vpcs(3_000));
+    let peak = |format: &str, read: u64| {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_warren"))
+            .args(["check", &plan, "--max-findings", "0", "--quiet", "--format", format])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let count = std::io::copy(&mut out.by_ref().take(read), &mut std::io::sink()).unwrap();
+        // The child waits for its reader.
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(count, read, "{format}");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    // About 30,000 findings of each format.
+    let formats = [("human", 4 << 20), ("json", 28 << 20), ("sarif", 56 << 20)];
+    std::thread::scope(|scope| {
+        for (format, read) in formats {
+            scope.spawn(move || {
+                let peak = peak(format, read);
+                println!("{format}: {peak} kB");
+                assert!(peak < MOST, "{format}: {peak} kB");
+            });
+        }
+    });
+}
