@@ -19,7 +19,7 @@ def parse(text):
     """`!cidr_block id* tags:m route[cidr_block gateway_id]` as attributes and blocks.
 
     `*` is computed, `?` optional and computed, `!` (in front) forces replacement. Types: `b` boolean, `n` number, `ls` and
-    `ss` list and set of strings, `m` map of strings; otherwise a string.
+    `ss` list and set of strings, `m` map of strings, `li` list of interfaces; otherwise a string.
     """
     attributes, blocks, word, depth, start = {}, {}, "", 0, 0
     for at, char in enumerate(text + " "):
@@ -52,6 +52,7 @@ TYPES = {
     "ls": ["list", "string"],
     "ss": ["set", "string"],
     "m": ["map", "string"],
+    "li": ["list", ["object", {"id": "number", "ip_address": "string"}]],
 }
 
 

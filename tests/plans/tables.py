@@ -21,7 +21,7 @@ AWS = {
         "aws_vpn_gateway": "vpc_id? amazon_side_asn? tags:m",
         "aws_customer_gateway": "bgp_asn ip_address type tags:m",
         "aws_vpn_connection": "customer_gateway_id vpn_gateway_id transit_gateway_id type static_routes_only:b"
-        " transit_gateway_attachment_id* local_ipv4_network_cidr? remote_ipv4_network_cidr? tags:m",
+        " transit_gateway_attachment_id* tunnel1_address* tunnel2_address* local_ipv4_network_cidr? remote_ipv4_network_cidr? tags:m",
         "aws_vpn_connection_route": "!destination_cidr_block !vpn_connection_id",
         "aws_ec2_transit_gateway": "arn* description association_default_route_table_id* tags:m",
         "aws_ec2_transit_gateway_vpc_attachment": "!transit_gateway_id !vpc_id subnet_ids:ss tags:m",
@@ -38,6 +38,8 @@ AWS = {
         "aws_vpc_endpoint": "!vpc_id service_name vpc_endpoint_type route_table_ids?:ss subnet_ids?:ss tags:m",
         "aws_eks_cluster": "arn* name role_arn vpc_config[subnet_ids:ss security_group_ids:ss vpc_id*]"
         " kubernetes_network_config[service_ipv4_cidr? ip_family? service_ipv6_cidr*]",
+        "aws_eks_node_group": "arn* !cluster_name !node_group_name? node_role_arn subnet_ids:ss tags:m",
+        "aws_eks_fargate_profile": "arn* !cluster_name !fargate_profile_name pod_execution_role_arn subnet_ids:ss tags:m",
     },
     "data": {
         "aws_vpc": "id? arn* cidr_block? default:b tags:m cidr_block_associations[cidr_block association_id state]",
@@ -75,12 +77,19 @@ GOOGLE = {
         " cluster_secondary_range_name? services_secondary_range_name?]"
         " private_cluster_config[enable_private_nodes:b master_ipv4_cidr_block? private_endpoint_subnetwork]"
         " release_channel[channel]",
+        "google_container_node_pool": "name? !cluster location? network_config[create_pod_range:b pod_range? subnetwork?"
+        " additional_node_network_configs[network subnetwork] additional_pod_network_configs[subnetwork secondary_pod_range]]",
         "google_compute_router": "name !network region?",
         "google_compute_forwarding_rule": "self_link* !name !region? !load_balancing_scheme target backend_service"
         " !ip_protocol? ports:ss !ip_address? !network? !subnetwork?",
         "google_compute_global_forwarding_rule": "self_link* !name !load_balancing_scheme target !port_range !ip_address?"
         " !network? !subnetwork?",
         "google_compute_vpn_gateway": "self_link* !name !network !region?",
+        "google_compute_ha_vpn_gateway": "self_link* !name !network !region? vpn_interfaces?:li",
+        "google_compute_external_vpn_gateway": "self_link* !name redundancy_type interface[id:n ip_address]",
+        "google_compute_vpn_tunnel": "self_link* !name !region? !vpn_gateway !target_vpn_gateway !peer_ip? !peer_external_gateway"
+        " !peer_external_gateway_interface:n !peer_gcp_gateway",
+        "google_compute_address": "self_link* !name !region? !address?",
     },
     # What Google adds to objects that exist, by type and name: `clusterIpv4Cidr`, `ipAllocationPolicy` and
     # `privateClusterConfig` of `projects.locations.clusters` in the Kubernetes Engine API, and the secondary ranges that
@@ -146,6 +155,7 @@ AZURE = {
         "azurerm_subnet": "!name !resource_group_name !virtual_network_name address_prefixes:ls",
         "azurerm_public_ip": "!name !resource_group_name !location ip_address*",
         "azurerm_kubernetes_cluster": "!name !resource_group_name !location default_node_pool[name vnet_subnet_id]",
+        "azurerm_kubernetes_cluster_node_pool": "!name !kubernetes_cluster_id vnet_subnet_id pod_subnet_id",
         "azurerm_lb": "!name !resource_group_name !location"
         " frontend_ip_configuration[name subnet_id? public_ip_address_id? private_ip_address?]",
         "azurerm_application_gateway": "!name !resource_group_name !location gateway_ip_configuration[name subnet_id]"

@@ -4,7 +4,7 @@ use crate::connections::Connections;
 use crate::finding::{Subnets, Unlisted, defect};
 use crate::plans::{self, cloud_findings, cloud_rule};
 use crate::table::{Search, Table, World};
-use crate::{Fabric, Fabrics, Finding, Report, Rule, Screen, Severity, Side};
+use crate::{Fabric, Fabrics, Finding, Pages, Report, Rule, Screen, Severity, Side, no_pages};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::num::NonZeroUsize;
@@ -24,40 +24,33 @@ pub fn check(
     screen: &Screen,
 ) -> Report {
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
-    report(inputs, claims, (limit, false), fabrics, screen)
+    report(inputs, claims, (limit, false), fabrics, screen, |report, _| report)
 }
 
-/// Like [`check()`], for a report that lists all findings. Up to `held` overlaps are in the report, and `later` more are
-/// counted, which [`each_page`] computes.
-pub fn check_all(
+/// Like [`check()`], for a report that lists all findings, which `write` gets. Up to `held` overlaps are in the report. `later` more
+/// are counted, and the pages compute them: in address order, in sorted pages of limited size.
+pub fn check_all<T>(
     inputs: &[Input],
     claims: Model,
     held: NonZeroUsize,
     fabrics: &Fabrics,
     screen: &Screen,
-) -> Report {
-    report(inputs, claims, (held.get(), true), fabrics, screen)
+    write: impl FnOnce(Report, Pages<'_>) -> T,
+) -> T {
+    report(inputs, claims, (held.get(), true), fabrics, screen, write)
 }
 
-/// Calls `visit` with the overlaps after the first `held`, in address order, in sorted pages of limited size.
-///
-/// # Errors
-/// The error of `visit`, which ends the search.
-pub fn each_page(
-    inputs: &[Input],
-    claims: Model,
-    held: NonZeroUsize,
-    fabrics: &Fabrics,
+/// Calls `visit` with the overlaps after the first `held`.
+fn each_page(
+    (table, search): (&Table<'_>, &Search<'_>),
+    held: usize,
     screen: &Screen,
     visit: &mut dyn FnMut(&[Finding]) -> io::Result<()>,
 ) -> io::Result<()> {
     const PAGE: usize = 10_000;
-    let gathered = Gathered::new(inputs, claims, held.get());
     let mut page = Vec::new();
-    let (world, _) = gathered.world(fabrics);
-    let table = Table::new(&gathered.model, &world);
-    table.each_overlap(&Search::new(&table), &screen.again(), |index, _, finding| {
-        if index >= held.get() {
+    table.each_overlap(search, &screen.again(), |index, _, finding| {
+        if index >= held {
             page.push(finding());
         }
         if page.len() == PAGE {
@@ -136,13 +129,14 @@ fn files_of(model: &Model) -> BTreeSet<String> {
     all.map(|block| block.site.file.clone()).collect()
 }
 
-fn report(
+fn report<T>(
     inputs: &[Input],
     claims: Model,
     (limit, all): (usize, bool),
     fabrics: &Fabrics,
     screen: &Screen,
-) -> Report {
+    write: impl FnOnce(Report, Pages<'_>) -> T,
+) -> T {
     // Findings are screened before they are counted, so more of them are needed than are listed.
     let most = if screen.is_active() { limit.max(SCREENED) } else { limit };
     let mut gathered = Gathered::new(inputs, claims, most);
@@ -180,7 +174,10 @@ fn report(
         report.later = later;
         report.omitted -= later;
     }
-    report
+    match report.later {
+        0 => write(report, &no_pages),
+        _ => write(report, &|visit| each_page((&table, &search), limit, screen, visit)),
+    }
 }
 
 fn notes(

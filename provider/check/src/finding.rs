@@ -136,7 +136,7 @@ pub struct Report {
     pub fixed: Vec<Known>,
     /// Notes for the reader, such as the number of ranges known only after apply.
     pub notes: Vec<String>,
-    /// Number of findings that are written after `findings`, from [`crate::each_page`].
+    /// Number of findings that are written after `findings`, from the pages of [`crate::check_all`].
     #[serde(skip_serializing)]
     pub later: usize,
     /// Where configurations define the resources. Text, SARIF and GitLab reports name these lines.

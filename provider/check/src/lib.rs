@@ -29,7 +29,7 @@ mod verdict;
 mod ways;
 
 pub use baseline::{Baseline, Known};
-pub use check::{check, check_all, each_page};
+pub use check::{check, check_all};
 pub use exception::{Day, Exception};
 pub use fabric::{Fabric, Fabrics};
 pub use finding::{Finding, Report, Severity, Side, Subnets};

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use warren_cidr::{Conflict, ConflictScan};
 
 /// The networks of the subnets, and the conflicts beneath each pair of networks.
-pub(crate) struct Roots<'a> {
-    /// Ranges of each network, by its ID.
-    networks: BTreeMap<&'a str, Vec<usize>>,
+pub(crate) struct Roots {
+    /// The ranges of the network of each range that contain it.
+    homes: Vec<Vec<usize>>,
     beneath: BTreeMap<(usize, usize), Beneath>,
 }
 
@@ -21,14 +21,20 @@ pub(crate) struct Beneath {
     singles: usize,
 }
 
-impl<'a> Roots<'a> {
-    pub(crate) fn new(table: &'a Table<'_>, scan: &ConflictScan<'_>, twins: &Twins) -> Self {
-        let mut roots = Self { networks: BTreeMap::new(), beneath: BTreeMap::new() };
-        if !(0..table.len()).any(|index| table.network(index).is_some()) {
-            return roots;
-        }
+impl Roots {
+    pub(crate) fn new(table: &Table<'_>, scan: &ConflictScan<'_>, twins: &Twins) -> Self {
+        let mut networks: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, id) in (0..table.len()).filter_map(|index| Some((index, table.top(index)?))) {
-            roots.networks.entry(id).or_default().push(index);
+            networks.entry(id).or_default().push(index);
+        }
+        let homes = |index: usize| {
+            let own = table.network(index).and_then(|id| networks.get(id)).into_iter().flatten().copied();
+            own.filter(|&home| table.net(home).contains(table.net(index))).collect()
+        };
+        let homes: Vec<Vec<usize>> = (0..table.len()).map(homes).collect();
+        let mut roots = Self { homes, beneath: BTreeMap::new() };
+        if roots.homes.iter().all(Vec::is_empty) {
+            return roots;
         }
         for conflict in scan.overlaps() {
             let Conflict::Overlap { left, right, .. } = conflict else { continue };
@@ -54,11 +60,10 @@ impl<'a> Roots<'a> {
         left: usize,
         right: usize,
     ) -> Option<(usize, usize)> {
-        let above = |index: usize| {
-            let homes = table.network(index).and_then(|id| self.networks.get(id));
-            let around = move |home: &usize| table.net(*home).contains(table.net(index));
-            homes.into_iter().flatten().copied().filter(around).chain([index])
-        };
+        if self.homes[left].is_empty() && self.homes[right].is_empty() {
+            return None;
+        }
+        let above = |index: usize| self.homes[index].iter().copied().chain([index]);
         above(left).flat_map(|one| above(right).map(move |other| (one, other))).find(|&(one, other)| {
             (one, other) != (left, right) && one != other && table.conflict(scan, one, other)
         })

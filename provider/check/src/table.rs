@@ -27,16 +27,23 @@ pub(crate) struct Table<'a> {
     pub(crate) owners: BTreeSet<&'a str>,
 }
 
-/// The table sorted for the search, and the hints, which are computed once if a finding needs them.
+/// The table sorted for the search. What several passes over the conflicts need is computed once, if a finding needs it.
 pub(crate) struct Search<'t> {
     table: &'t Table<'t>,
     pub(crate) scan: ConflictScan<'t>,
+    twins: Twins,
+    roots: OnceCell<Roots>,
     moves: OnceCell<Moves<'t>>,
 }
 
 impl<'t> Search<'t> {
     pub(crate) fn new(table: &'t Table<'t>) -> Self {
-        Self { table, scan: ConflictScan::new(&table.ranges), moves: OnceCell::new() }
+        let (scan, twins) = (ConflictScan::new(&table.ranges), Twins::new(&table.ranges));
+        Self { table, scan, twins, roots: OnceCell::new(), moves: OnceCell::new() }
+    }
+
+    fn roots(&self) -> &Roots {
+        self.roots.get_or_init(|| Roots::new(self.table, &self.scan, &self.twins))
     }
 
     fn moves(&self) -> &Moves<'t> {
@@ -232,19 +239,14 @@ impl<'a> Table<'a> {
         screen: &Screen,
         mut visit: impl FnMut(usize, Severity, &dyn Fn() -> Finding) -> io::Result<()>,
     ) -> io::Result<()> {
-        let scan = &search.scan;
-        let twins = Twins::new(&self.ranges);
-        let roots = Roots::new(self, scan, &twins);
+        let (scan, twins, roots) = (&search.scan, &search.twins, search.roots());
         let mut count = 0;
         for conflict in scan.overlaps() {
             let Conflict::Overlap { left, right, relation, why } = conflict else { continue };
-            if self.told(left, right)
-                || roots.of(self, scan, left, right).is_some()
-                || !self.is_first(scan, &twins, left, right)
-            {
+            let Some(severity) = self.untold(left, right) else { continue };
+            if roots.of(self, scan, left, right).is_some() || !self.is_first(scan, twins, left, right) {
                 continue;
             }
-            let Some(severity) = self.severity(left, right) else { continue };
             let movable = conflict.movable(&self.ranges);
             let pair = Pair { left, right, relation, why, severity };
             // Fingerprints and exceptions do not depend on which side moves.
@@ -254,7 +256,7 @@ impl<'a> Table<'a> {
             let finding = || {
                 let (movable, hint) = advice(&self.ranges, search.moves(), &pair, movable);
                 let mut finding = self.overlap(&pair, movable, hint);
-                finding.message.extend(roots.note(&twins, left, right));
+                finding.message.extend(roots.note(twins, left, right));
                 finding
             };
             visit(count, severity, &finding)?;
@@ -280,20 +282,24 @@ impl<'a> Table<'a> {
         found
     }
 
-    /// Whether the solver has already reported the pair, or it cannot be judged: a network that a data source read may be inside
-    /// the reservation of its own owner. Or it is ignored.
+    /// Whether no finding is about the pair.
     pub(crate) fn told(&self, left: usize, right: usize) -> bool {
-        if self.severity(left, right).is_none() {
-            return true;
-        }
+        self.untold(left, right).is_none()
+    }
+
+    /// The severity of a conflict of two ranges. `None` if the solver has already reported the pair, if it cannot be judged, because
+    /// a network that a data source read may be inside the reservation of its own owner, or if it is ignored.
+    fn untold(&self, left: usize, right: usize) -> Option<Severity> {
+        let severity = self.severity(left, right)?;
         let reserves = |index: usize| self.ranges[index].label.kind == RangeKind::Reserve;
         if self.facts[left].external && reserves(right) || self.facts[right].external && reserves(left) {
-            return true;
+            return None;
         }
-        let same = self.facts[left].site.file == self.facts[right].site.file;
         let (one, other) = (self.facts[left].refused, self.facts[right].refused);
         let entry = |index: usize| self.ranges[index].label.kind != RangeKind::Occupy;
-        same && ((one && other) || ((one || other) && entry(left) && entry(right)))
+        let refused = (one && other) || ((one || other) && entry(left) && entry(right));
+        let reported = refused && self.facts[left].site.file == self.facts[right].site.file;
+        (!reported).then_some(severity)
     }
 
     /// Whether no twins of the two ranges report the same conflict earlier. A pair is reported once, even if the plan and the

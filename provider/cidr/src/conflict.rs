@@ -142,6 +142,8 @@ pub fn conflicts(ranges: &[Range]) -> Vec<Conflict> {
 pub struct ConflictScan<'a> {
     ranges: &'a [Range],
     sweep: Overlaps,
+    /// Position of each range in the order of labels: there are many pairs, and strings are slow to compare.
+    rank: Vec<usize>,
     families: Families<'a>,
 }
 
@@ -149,7 +151,14 @@ impl<'a> ConflictScan<'a> {
     /// Sorts the ranges.
     pub fn new(ranges: &'a [Range]) -> Self {
         let nets: Vec<IpNet> = ranges.iter().map(|range| range.net).collect();
-        Self { ranges, sweep: overlaps(&nets), families: Families::new(ranges) }
+        let mut order: Vec<usize> = (0..ranges.len()).collect();
+        order.sort_by_key(|&index| &ranges[index].label);
+        let mut rank = vec![0; ranges.len()];
+        for pair in order.windows(2) {
+            // Equal labels have the same rank.
+            rank[pair[1]] = rank[pair[0]] + usize::from(ranges[pair[0]].label != ranges[pair[1]].label);
+        }
+        Self { ranges, sweep: overlaps(&nets), rank, families: Families::new(ranges) }
     }
 
     /// Up to `limit` conflicts in the order of [`conflicts`], and their total number. If the ranges are sorted, the listed
@@ -176,10 +185,25 @@ impl<'a> ConflictScan<'a> {
         let equal = self.ranges[outer].net == self.ranges[inner].net;
         let why = self.families.why(outer, inner, equal)?;
         // Equal ranges are ordered by label, so that the result does not depend on the input order.
-        let turned = equal && self.ranges[inner].label < self.ranges[outer].label;
+        let turned = equal && self.rank[inner] < self.rank[outer];
         let (left, right) = if turned { (inner, outer) } else { (outer, inner) };
         let relation = if equal { Relation::Equal } else { Relation::Contains };
         Some(Conflict::Overlap { left, right, relation, why })
+    }
+
+    /// Whether two ranges are in conflict, `outer` containing or being equal to `inner`.
+    pub(crate) fn clash(&self, outer: usize, inner: usize) -> bool {
+        self.families.why(outer, inner, self.ranges[outer].net == self.ranges[inner].net).is_some()
+    }
+
+    /// The number of the object that a range belongs to, if it has an identity.
+    pub(crate) fn object(&self, index: usize) -> Option<usize> {
+        self.families.object[index]
+    }
+
+    /// The number of the object that contains a range, if it has ranges.
+    pub(crate) fn parent(&self, index: usize) -> Option<usize> {
+        self.families.parent[index]
     }
 
     /// Every subnet that no range of its own network, of the same family, contains. A network without any range of that

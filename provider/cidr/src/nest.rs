@@ -20,6 +20,17 @@ pub(crate) struct Nest<'a> {
     pub(crate) more: bool,
 }
 
+/// The innermost ranges around one, if any.
+#[derive(Default)]
+struct Around {
+    /// The same object in another file.
+    twin: Option<usize>,
+    /// Its network.
+    home: Option<usize>,
+    /// A range for which holds: neither it nor what it moves with conflicts with the inner one.
+    free: Option<usize>,
+}
+
 impl<'a> Nest<'a> {
     /// `counts` is whether a conflict of two ranges is reported. Up to `limit` conflicts are held.
     pub(crate) fn new(
@@ -50,22 +61,31 @@ impl<'a> Nest<'a> {
         let nets: Vec<IpNet> = order.iter().map(|&index| ranges[index].net).collect();
         let sweep = overlaps(&nets);
         let mut current = None;
-        let mut around: Vec<(usize, bool)> = Vec::new();
+        let mut around = Around::default();
         // The last range for which each one was not free, so that no search is needed.
         let mut blocked: Vec<Option<usize>> = vec![None; ranges.len()];
         for (outer, inner) in sweep.pairs() {
             let (outer, inner) = (order[outer], order[inner]);
             if current != Some(inner) {
-                this.attach(current, &mut around);
+                this.attach(current, &std::mem::take(&mut around));
                 current = Some(inner);
             }
-            let clash = scan.pair(outer, inner).is_some();
+            let clash = scan.clash(outer, inner);
             // What the outer range moves with is around the inner one, too, and came before.
             let free = !clash && this.above[outer].is_none_or(|above| blocked[above] != Some(inner));
             if !free {
                 blocked[outer] = Some(inner);
             }
-            around.push((outer, free));
+            let own = scan.object(outer);
+            if own.is_some() && own == scan.object(inner) && ranges[outer].net == ranges[inner].net {
+                around.twin = Some(outer);
+            }
+            if own.is_some() && own == scan.parent(inner) {
+                around.home = Some(outer);
+            }
+            if free && ranges[outer].label.kind != RangeKind::Reserved {
+                around.free = Some(outer);
+            }
             if clash && !this.more && counts(outer, inner) {
                 if this.conflicts.len() < limit {
                     this.conflicts.push((outer, inner));
@@ -74,7 +94,7 @@ impl<'a> Nest<'a> {
                 }
             }
         }
-        this.attach(current, &mut around);
+        this.attach(current, &around);
         for (index, above) in this.above.iter().enumerate() {
             if let Some(above) = above {
                 this.below.entry(*above).or_default().push(index);
@@ -84,34 +104,16 @@ impl<'a> Nest<'a> {
         this
     }
 
-    /// Decides what a range moves with: its network, or the innermost range around it without a conflict. `around` has the ranges
-    /// that contain it, and whether neither they nor what they move with conflict with it.
-    fn attach(&mut self, inner: Option<usize>, around: &mut Vec<(usize, bool)>) {
-        if let Some(inner) = inner {
-            let own = &self.ranges[inner].label;
-            let is_home = |outer: usize| match &own.parent {
-                Parent::Of(id) => self.ranges[outer].label.id == *id,
-                Parent::Top | Parent::Unknown => false,
-            };
-            let is_twin = |outer: usize| self.twins(outer, inner);
-            let innermost = |fits: &dyn Fn(usize, bool) -> bool| {
-                around.iter().rev().find(|(outer, free)| fits(*outer, *free)).map(|(outer, _)| *outer)
-            };
-            let reserved = |index: usize| self.ranges[index].label.kind == RangeKind::Reserved;
-            let found = if reserved(inner) {
-                None
-            } else if let Some(own) =
-                innermost(&|outer, _| is_twin(outer)).or_else(|| innermost(&|outer, _| is_home(outer)))
-            {
-                Some(own)
-            } else if matches!(own.parent, Parent::Of(_)) {
-                None
-            } else {
-                innermost(&|outer, free| free && !reserved(outer))
-            };
-            self.above[inner] = found.map(|outer| self.first(outer));
-        }
-        around.clear();
+    /// Decides what a range moves with: its network, or the innermost range around it without a conflict.
+    fn attach(&mut self, inner: Option<usize>, around: &Around) {
+        let Some(inner) = inner else { return };
+        let own = &self.ranges[inner].label;
+        let found = match own.parent {
+            _ if own.kind == RangeKind::Reserved => None,
+            Parent::Of(_) => around.twin.or(around.home),
+            Parent::Top | Parent::Unknown => around.twin.or(around.free),
+        };
+        self.above[inner] = found.map(|outer| self.first(outer));
     }
 
     /// Whether two ranges are the same object, in two files.

@@ -183,18 +183,19 @@ fn check_files(
         return Err(Stop::Unreadable(errors));
     }
     display.step("comparing the ranges");
-    let mut report = report::checked(check, &inputs, &claims, (&fabrics, &screen));
-    warren_check::hold(&mut report, &policy.assertions, &policy.plans, &screen);
-    screen.finish(&mut report);
-    baseline::write(check, &screen, streams).map_err(Stop::Unwritable)?;
-    baseline::note(check, &mut report);
-    report.notes.extend(sites.notes(&report));
-    report.lines = sites.lines;
-    display.step("writing the report");
-    report::write(check, &report, (&inputs, &claims, &fabrics, &screen), streams, terminal.width)
-        .map_err(Stop::Unwritable)?;
-    let fails = report.errors > 0 || (check.strict && report.warnings > 0);
-    Ok(if fails { FINDINGS } else { FINE })
+    report::checked(check, &inputs, claims, (&fabrics, &screen), |mut report, pages| {
+        warren_check::hold(&mut report, &policy.assertions, &policy.plans, &screen);
+        screen.finish(&mut report);
+        baseline::write(check, &screen, streams)?;
+        baseline::note(check, &mut report);
+        report.notes.extend(sites.notes(&report));
+        report.lines = sites.lines;
+        display.step("writing the report");
+        report::write(check, &report, pages, streams, terminal.width)?;
+        let fails = report.errors > 0 || (check.strict && report.warnings > 0);
+        Ok(if fails { FINDINGS } else { FINE })
+    })
+    .map_err(Stop::Unwritable)
 }
 
 fn run_plan(plan: &Plan, streams: &mut Streams<'_>, terminal: Terminal) -> Outcome {

@@ -10,19 +10,20 @@ use warren_planfile::Input;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Number of overlaps in memory if all are listed. The others are computed again while they are written.
+/// Number of overlaps in memory if all are listed. The others are computed while they are written.
 const HELD: NonZeroUsize = NonZeroUsize::new(20_000).unwrap();
 
-/// Checks the inputs, with all findings or as many as requested.
-pub(crate) fn checked(
+/// Checks the inputs, with all findings or as many as requested, and passes the report to `then`.
+pub(crate) fn checked<T>(
     check: &Check,
     inputs: &[Input],
-    claims: &Model,
+    claims: Model,
     (fabrics, screen): (&Fabrics, &Screen),
-) -> Report {
+    then: impl FnOnce(Report, Pages<'_>) -> T,
+) -> T {
     match NonZeroUsize::new(check.max_findings) {
-        Some(limit) => warren_check::check(inputs, claims.clone(), Some(limit), fabrics, screen),
-        None => warren_check::check_all(inputs, claims.clone(), HELD, fabrics, screen),
+        Some(limit) => then(warren_check::check(inputs, claims, Some(limit), fabrics, screen), &no_pages),
+        None => warren_check::check_all(inputs, claims, HELD, fabrics, screen, then),
     }
 }
 
@@ -33,14 +34,10 @@ pub(crate) fn checked(
 pub(crate) fn write(
     check: &Check,
     report: &Report,
-    (inputs, claims, fabrics, screen): (&[Input], &Model, &Fabrics, &Screen),
+    pages: Pages<'_>,
     streams: &mut Streams<'_>,
     width: Option<usize>,
 ) -> Result<(), Vec<String>> {
-    let pages: Pages<'_> = match report.later {
-        0 => &no_pages,
-        _ => &|visit| warren_check::each_page(inputs, claims.clone(), HELD, fabrics, screen, visit),
-    };
     let on_terminal = check.output.is_none();
     let style = Style {
         colour: streams.colour && on_terminal,

@@ -51,6 +51,7 @@ const MADE: &[(&str, &[&str])] = &[
     ("overlay.md", &["F:overlay.json", "--format", "markdown", "--title", "a gateway added"]),
     ("overlay.mmd", &["F:overlay.json", "--diff", "--format", "mermaid"]),
     ("clusters.svg", &["P:clusters.json", "--title", "clusters and load balancers"]),
+    ("multicloud.svg", &["P:multicloud.json", "--title", "VPNs between two clouds"]),
     ("overlaps.svg", &["F:overlaps.json", "--title", "overlaps in two clouds"]),
     ("clouds.svg", &["F:clouds.json", "--diff", "--title", "hashicorp/aws and hashicorp/google"]),
 ];

@@ -189,6 +189,48 @@ fn plans_of_old_versions_are_read() {
     }
 }
 
+/// The script for plans of others runs every output, and reports what an output does wrong.
+#[cfg(unix)]
+#[test]
+fn every_output_is_tried_on_plans_of_others() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let plans = folder.path().join("plans");
+    std::fs::create_dir_all(&plans).expect("made");
+    std::fs::copy(corpus().join("multicloud.json"), plans.join("plan.json")).expect("copied");
+    std::fs::write(plans.join("other.json"), "[1]").expect("written");
+    let tried = |warren: &std::path::Path| {
+        let script = corpus().join("../foreign.py");
+        let output = std::process::Command::new("python3").arg(script).arg(&plans).arg(warren).output();
+        let output = output.expect("python3 runs");
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let warren = PathBuf::from(env!("CARGO_BIN_EXE_warren"));
+    let (code, out) = tried(&warren);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(
+        out.contains("other.json: refused: ") && out.contains("4 of 4 subnets attached, 1 error"),
+        "{out}"
+    );
+    assert!(out.contains("'outputs': 11"), "{out}");
+    // A command that crashes, fails, or draws nothing in one format.
+    let broken = folder.path().join("broken");
+    let real = warren.display();
+    for (format, what, said) in [
+        ("sarif", "kill -SEGV $$", "check --format sarif: exit code -11"),
+        ("svg", "exit 101", "diagram --format svg: exit code 101"),
+        ("dot", "echo 'graph network {}'; exit 0", "diagram --format dot: no range is drawn"),
+        ("png", "exit 0", "diagram --format png: starts with b''"),
+    ] {
+        let script = format!("#!/bin/sh\nif [ \"$3\" = {format} ]; then {what}; fi\nexec {real} \"$@\"\n");
+        std::fs::write(&broken, script).expect("written");
+        std::fs::set_permissions(&broken, std::fs::Permissions::from_mode(0o755)).expect("executable");
+        let (code, out) = tried(&broken);
+        assert_eq!((code, out.contains(said)), (Some(1), true), "{out}");
+    }
+}
+
 /// A saved plan is read with the `terraform` on `PATH`, in the folder of the configuration.
 #[cfg(unix)]
 #[test]

@@ -8,6 +8,7 @@ use crate::index::Index;
 use crate::overlay;
 use crate::scene::{Block, BoxKind, LinkKind, Sample, Scene, Style};
 use crate::text::Ruler;
+use crate::tunnel;
 use crate::unattached;
 use crate::verdict::Marks;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +60,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Opti
             // Nets are numbered separately in each cloud.
             line.net += scene.lines.len() * 1000;
         }
-        y = cloud.rect.bottom() + 20;
+        y = cloud.rect.bottom() + 20 + tunnel::below(all, home);
         scene.blocks.push(cloud);
         scene.lines.append(&mut lines);
     }
@@ -69,6 +70,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Opti
         let nets = (scene.lines.len() + 1) * 1000;
         right = right.max(overlay::links(&cards, &scene.blocks, at, nets, &mut scene.lines));
     }
+    right = tunnel::links(all, &scene.blocks, right, &mut scene.lines);
     scene.w = right + MARGIN;
     if let Some(mut list) = marks.list(&cards, widest.max(460 - MARGIN)) {
         list.shift(MARGIN, y);

@@ -418,7 +418,7 @@ impl Cards<'_> {
             words.push("NAT".to_owned());
         }
         let managed = self.index.managed_of(key);
-        for kind in [ManagedKind::Cluster, ManagedKind::Balancer] {
+        for kind in ManagedKind::ALL {
             let number = managed.iter().filter(|managed| managed.kind == kind).count();
             if number > 0 {
                 words.push(count(number, kind.word()));

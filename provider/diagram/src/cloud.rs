@@ -9,6 +9,7 @@ use crate::nets::nets;
 use crate::overlay;
 use crate::route::{Unit, draw};
 use crate::scene::{Block, BoxKind, Line, Rect, Style};
+use crate::tunnel;
 use std::collections::{BTreeMap, BTreeSet};
 use warren_model::topology::{Change, GatewayKind, Home, Key, Network, StoreKind};
 
@@ -72,6 +73,7 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
         centre.push(at);
         at
     });
+    let vpn = tunnel::place(cards, home, &mut units, &mut centre);
     let port = overlay::place(cards, home, &mut units, &mut centre);
     let mut spokes: Vec<&Network> = networks
         .iter()
@@ -108,6 +110,7 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
         sides.push(put(&mut units, block, std::slice::from_ref(&managed.head.key)));
     }
     let mut nets = nets(cards.index, home, &place, internet, services);
+    nets.extend(vpn.map(|root| tunnel::net(all, home, root, &place)));
     nets.extend(port.map(|root| overlay::net(cards, home, root, &place)));
     nets.extend(cards.marks.nets(
         cards.index,

@@ -23,6 +23,7 @@ mod subnet;
 mod svg;
 mod text;
 pub mod theme;
+mod tunnel;
 mod unattached;
 mod verdict;
 

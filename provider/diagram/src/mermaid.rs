@@ -137,6 +137,17 @@ fn graph(all: &Topology, verdict: &Verdict) -> Graph {
             graph.links.push((from.clone(), to.clone(), text, peering.head.change));
         }
     }
+    let mut tunnels: BTreeMap<(&String, &String), Vec<Change>> = BTreeMap::new();
+    for tunnel in all.tunnels.values() {
+        if let (Some(from), Some(to)) = (ids.get(tunnel.left.as_str()), ids.get(tunnel.right.as_str())) {
+            // Both sides may have a resource for one VPN.
+            tunnels.entry((from.min(to), from.max(to))).or_default().push(tunnel.head.change);
+        }
+    }
+    for ((from, to), changes) in tunnels {
+        let change = common(changes);
+        graph.links.push((from.clone(), to.clone(), format!("{}VPN", sign(change)), change));
+    }
     for table in all.tables.values() {
         for route in &table.routes {
             let Target::Gateway(key) = &route.target else { continue };

@@ -228,6 +228,8 @@ pub enum LinkKind {
     Service,
     /// To the overlay: a gateway, or a pod's tunnel.
     Overlay,
+    /// A VPN to another cloud.
+    Vpn,
     /// Between two places whose ranges overlap.
     Clash,
     /// Along a path that a policy forbids.
@@ -243,17 +245,19 @@ impl LinkKind {
             LinkKind::Internet => "internet",
             LinkKind::Service => "service endpoint",
             LinkKind::Overlay => "overlay",
+            LinkKind::Vpn => "VPN between clouds",
             LinkKind::Clash => "overlap",
             LinkKind::Forbidden => "forbidden path",
         }
     }
 
-    pub(crate) const ALL: [LinkKind; 7] = [
+    pub(crate) const ALL: [LinkKind; 8] = [
         LinkKind::Transit,
         LinkKind::Peering,
         LinkKind::Internet,
         LinkKind::Service,
         LinkKind::Overlay,
+        LinkKind::Vpn,
         LinkKind::Clash,
         LinkKind::Forbidden,
     ];

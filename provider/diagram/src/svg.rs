@@ -11,7 +11,8 @@ const SIGN: i32 = 6;
 
 /// Classes of changes, in the order of [`Palette::changes`].
 const NAMES: [&str; 4] = ["create", "update", "replace", "delete"];
-const LINKS: [&str; 7] = ["transit", "peering", "internet", "service", "overlay", "clash", "forbidden"];
+const LINKS: [&str; 8] =
+    ["transit", "peering", "internet", "service", "overlay", "vpn", "clash", "forbidden"];
 
 /// The diagram as a complete file.
 pub(crate) fn render(scene: &Scene, theme: Theme) -> String {

@@ -37,8 +37,8 @@ pub struct Palette {
     pub ink: &'static str,
     /// Secondary text.
     pub muted: &'static str,
-    /// Links, by kind: transit gateway, peering, internet, service, overlay.
-    pub links: [&'static str; 5],
+    /// Links, by kind: transit gateway, peering, internet, service, overlay, VPN.
+    pub links: [&'static str; 6],
     /// Findings of a check: overlaps and forbidden paths.
     pub alert: &'static str,
     /// Ground and ink of create, update, replace, delete.
@@ -56,7 +56,7 @@ pub const LIGHT: Palette = Palette {
     faint: "#c9d1d9",
     ink: "#1b222b",
     muted: "#505b67",
-    links: ["#4b5a6b", "#6a4fb3", "#1f6f8b", "#8a6100", "#a83a6e"],
+    links: ["#4b5a6b", "#6a4fb3", "#1f6f8b", "#8a6100", "#a83a6e", "#4a6b12"],
     alert: "#b80022",
     changes: [("#def3ea", "#00634a"), ("#e1edf9", "#0a4f91"), ("#f5e6f8", "#7a3489"), ("#fde8dc", "#9c3600")],
 };
@@ -72,7 +72,7 @@ pub const DARK: Palette = Palette {
     faint: "#344150",
     ink: "#e8eef4",
     muted: "#a9b6c3",
-    links: ["#9fb0c2", "#b9a3f5", "#74c7e3", "#e0b454", "#f29ac0"],
+    links: ["#9fb0c2", "#b9a3f5", "#74c7e3", "#e0b454", "#f29ac0", "#a9d46a"],
     alert: "#ff9aa2",
     changes: [("#0f382d", "#4fe0b4"), ("#123353", "#8cc4ff"), ("#3e2247", "#e9adf5"), ("#48250f", "#ffae80")],
 };

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use sound::{sound, texts};
 use warren_diagram::theme::{DARK, LIGHT, Palette};
-use warren_diagram::{Detail, Line, Options, Scene, scene, space_scene};
+use warren_diagram::{Detail, Line, LinkKind, Options, Scene, scene, space_scene};
 use warren_model::topology::Plan;
 
 fn picture(plan: &Plan) -> Scene {
@@ -261,6 +261,174 @@ fn a_cluster_is_drawn_with_its_pods() {
     }
     let mermaid = warren_diagram::mermaid(&plan, &Options { diff: true, ..Options::default() });
     assert!(mermaid.contains("cluster of 4 pods with 8 GPUs each train"), "{mermaid}");
+}
+
+/// A group of nodes is in every subnet that it names, with the name of its cluster. One that names none is not drawn.
+#[test]
+fn node_groups_are_in_their_subnets() {
+    let plan = common::read("plan.json", include_str!("../../../tests/plans/corpus/node-groups.json"));
+    let full = scene(&plan, &Options { detail: Detail::Full, ..Options::default() });
+    sound(&full);
+    let mut inside = Vec::new();
+    for cloud in &full.blocks {
+        cloud.walk(&mut |block| {
+            for chip in &block.inner {
+                let nodes =
+                    |label: &warren_diagram::Label| label.text.contains('/') && !label.text.contains('.');
+                let texts = chip.labels.iter().filter(|label| nodes(label));
+                inside.extend(texts.map(|label| format!("{} in {}", label.text, block.labels[0].text)));
+            }
+        });
+    }
+    inside.sort();
+    let expected = [
+        "AKS nodes apps/batch in 10.202.16.0/20",
+        "AKS nodes apps/batch in 10.202.32.0/20",
+        "EKS Fargate training/jobs in 10.200.48.0/20",
+        "EKS nodes training/gpu in 10.200.32.0/20",
+        "EKS nodes training/nodes in 10.200.16.0/20",
+        "GKE nodes serving/fast in 10.201.16.0/20",
+        "GKE nodes serving/fast in 10.201.32.0/20",
+    ];
+    assert_eq!(inside, expected);
+    let compact = scene(&plan, &Options { detail: Detail::Compact, ..Options::default() });
+    sound(&compact);
+    let aws = "4 subnets · 1 cluster · 3 node groups".to_owned();
+    assert!(texts(&compact).contains(&aws), "{:?}", texts(&compact));
+    // A state has the names of clusters, and pools inside a cluster.
+    let google = |name: &str| format!("projects/p/regions/r/subnetworks/{name}");
+    let subnet = |name: &str| {
+        let values =
+            json!({"id": google(name), "name": name, "network": "n", "ip_cidr_range": "10.0.0.0/24"});
+        common::change(&format!("google_compute_subnetwork.{name}"), "no-op", values)
+    };
+    let config = |name: &str| json!([{"additional_node_network_configs": [{"subnetwork": google(name)}]}]);
+    let state = common::plan(vec![
+        subnet("a"),
+        subnet("b"),
+        common::change(
+            "google_container_node_pool.p",
+            "no-op",
+            json!({"id": "p", "name": "p", "cluster": "projects/p/locations/r/clusters/far", "network_config": config("a")}),
+        ),
+        common::change(
+            "google_container_cluster.near",
+            "no-op",
+            json!({"id": "c", "name": "near", "subnetwork": google("a"), "node_pool": [{"name": "x", "network_config": config("b")}]}),
+        ),
+    ]);
+    let plan = common::read("plan.json", &state);
+    let places = |key: &str| plan.after.managed[key].subnets.clone();
+    assert_eq!(plan.after.managed["google_container_node_pool.p"].head.name, "far/p");
+    assert_eq!(places("google_container_node_pool.p"), ["google_compute_subnetwork.a"]);
+    let both = ["google_compute_subnetwork.a", "google_compute_subnetwork.b"];
+    assert_eq!(places("google_container_cluster.near"), both);
+}
+
+/// Lines between two clouds, as their ends.
+fn between_clouds(scene: &Scene) -> Vec<&Line> {
+    let is_cloud = |key: &str| key.starts_with("cloud:");
+    let ends = |line: &Line| line.ends.as_ref().is_some_and(|(a, b)| is_cloud(a) && is_cloud(b));
+    scene.lines.iter().filter(|line| line.kind == LinkKind::Vpn && ends(line)).collect()
+}
+
+/// A VPN to another cloud is a line between the clouds, from the network or transit gateway that it belongs to. A VPN to a site is
+/// not drawn.
+#[test]
+fn vpns_between_clouds_are_lines_between_them() {
+    let plan = common::read("plan.json", include_str!("../../../tests/plans/corpus/multicloud.json"));
+    for detail in [Detail::Full, Detail::Compact, Detail::Grouped] {
+        let scene = scene(&plan, &Options { diff: true, detail, ..Options::default() });
+        sound(&scene);
+        let lines = between_clouds(&scene);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(
+            lines.iter().all(|line| line
+                .tip
+                .contains("aws_vpn_connection.serving[1]: VPN to serving of Google Cloud"))
+        );
+        assert!(
+            lines.iter().all(|line| line.tip.contains("google_compute_vpn_tunnel.archive: VPN to archive"))
+        );
+        assert!(!lines[0].tip.contains("office"), "{}", lines[0].tip);
+        let ends = |line: &Line| line.ends.as_ref().is_some_and(|(from, _)| from == "vpn");
+        let inside = scene.lines.iter().filter(|line| line.kind == LinkKind::Vpn && ends(line));
+        let mut to: Vec<&str> = inside.filter_map(|line| Some(line.ends.as_ref()?.1.as_str())).collect();
+        to.sort_unstable();
+        let expected = [
+            "aws_ec2_transit_gateway.core",
+            "aws_vpc.main[\"training\"]",
+            "google_compute_network.main[\"archive\"]",
+            "google_compute_network.main[\"serving\"]",
+        ];
+        if detail != Detail::Grouped {
+            assert_eq!(to, expected);
+        }
+    }
+    let words = texts(&picture(&plan));
+    assert!(
+        words.contains(&"to Google Cloud".to_owned()) && words.contains(&"to AWS".to_owned()),
+        "{words:?}"
+    );
+    let legend: Vec<_> = picture(&plan).labels.iter().map(|label| label.text.clone()).collect();
+    assert!(legend.contains(&"VPN between clouds".to_owned()), "{legend:?}");
+}
+
+/// In a state, the addresses show both ends. The overlay and its links stay apart from the line.
+#[test]
+fn vpns_between_clouds_are_found_by_their_addresses() {
+    let network = "projects/p/global/networks/g";
+    let all = |site: &str, peer: &str, gateways: usize| {
+        let spokes: serde_json::Value = serde_json::from_str(&common::spokes(5, true)).expect("JSON");
+        let mut all = spokes["resource_changes"].as_array().cloned().unwrap_or_default();
+        let mut add = |address: &str, values| all.push(common::change(address, "no-op", values));
+        add("google_compute_network.g", json!({"id": network, "name": "g"}));
+        add(
+            "google_compute_subnetwork.g",
+            json!({"id": "s-g", "name": "g", "network": network, "ip_cidr_range": "10.200.0.0/24"}),
+        );
+        add("aws_customer_gateway.c", json!({"id": "cgw", "ip_address": site}));
+        add(
+            "aws_vpn_connection.c",
+            json!({"id": "vpn", "transit_gateway_id": "tgw-1", "customer_gateway_id": "cgw", "tunnel1_address": "198.51.100.1"}),
+        );
+        add(
+            "google_compute_ha_vpn_gateway.g",
+            json!({"id": "vpn-g", "name": "g", "network": network, "vpn_interfaces": [{"id": 0, "ip_address": "192.0.2.1"}]}),
+        );
+        add("google_compute_vpn_tunnel.t", json!({"id": "t", "vpn_gateway": "vpn-g", "peer_ip": peer}));
+        for at in 0..gateways {
+            let content = format!("fabric = \"f\"\n[pool]\nprefixes = [\"10.{}.0.0/24\"]\n", 210 + at);
+            let (cloud, place) = if at % 2 == 0 { ("aws", "subnet_id") } else { ("gcp", "subnetwork") };
+            let subnet = if at % 2 == 0 { "subnet-hub-0" } else { "s-g" };
+            let name = format!("c-{at}");
+            add(&format!("warren_{cloud}_gateway_config.c[{at}]"), json!({"name": name, "content": content}));
+            add(
+                &format!("warren_{cloud}_gateway.c[{at}]"),
+                json!({"name": name, place: subnet, "config": name}),
+            );
+        }
+        common::read("plan.json", &common::plan(all))
+    };
+    for gateways in [0, 1, 4] {
+        for (site, peer, links) in [
+            ("192.0.2.1", "203.0.113.1", 1),
+            ("203.0.113.1", "198.51.100.1", 1),
+            ("192.0.2.1", "198.51.100.1", 1),
+            ("203.0.113.1", "203.0.113.2", 0),
+        ] {
+            let plan = all(site, peer, gateways);
+            for detail in [Detail::Full, Detail::Compact, Detail::Grouped] {
+                let scene = scene(&plan, &Options { diff: true, detail, ..Options::default() });
+                sound(&scene);
+                assert_eq!(between_clouds(&scene).len(), 2 * links, "{site} {peer}");
+            }
+            let mermaid = warren_diagram::mermaid(&plan, &Options::default());
+            assert_eq!(mermaid.matches("|\"VPN\"|").count(), links, "{mermaid}");
+            let dot = warren_diagram::dot(&plan, &Options::default());
+            assert_eq!(dot.matches("[label=\"VPN\"").count(), links, "{dot}");
+        }
+    }
 }
 
 /// Kubernetes clusters and load balancers are in every subnet that they have addresses in, else in their network, else beside

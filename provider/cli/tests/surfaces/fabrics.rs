@@ -128,7 +128,7 @@ fn every_cloud_has_its_links() {
     };
     let network = |name: &str| format!("projects/p/global/networks/{name}");
     type Links = Vec<(&'static str, Value)>;
-    let table: Vec<(Vec<(String, Value)>, Links)> = vec![
+    let mut table: Vec<(Vec<(String, Value)>, Links)> = vec![
         (
             google("a").into_iter().chain(google("b")).collect(),
             vec![
@@ -195,6 +195,33 @@ fn every_cloud_has_its_links() {
             ],
         ),
     ];
+    // A VPN between two clouds, which each side shows by an address of the other one.
+    let vpn = |site: &str, tunnel: &str| {
+        vec![
+            ("aws_vpn_gateway.a", json!({"id": "vgw-a", "vpc_id": "vpc-a"})),
+            ("aws_customer_gateway.b", json!({"id": "cgw-b", "ip_address": site})),
+            (
+                "aws_vpn_connection.b",
+                json!({"id": "vpn-b", "vpn_gateway_id": "vgw-a", "customer_gateway_id": "cgw-b",
+                    "tunnel1_address": "198.51.100.1", "tunnel2_address": "198.51.100.2"}),
+            ),
+            (
+                "google_compute_ha_vpn_gateway.b",
+                json!({"id": "gb", "network": network("b"), "vpn_interfaces": [{"id": 0, "ip_address": "192.0.2.1"}]}),
+            ),
+            (
+                "google_compute_external_vpn_gateway.a",
+                json!({"id": "ea", "interface": [{"id": 0, "ip_address": tunnel}]}),
+            ),
+            (
+                "google_compute_vpn_tunnel.a",
+                json!({"id": "ta", "vpn_gateway": "gb", "peer_external_gateway": "ea"}),
+            ),
+        ]
+    };
+    let pair = || -> Vec<(String, Value)> { aws("a").into_iter().chain(google("b")).collect() };
+    table.push((pair(), vpn("192.0.2.1", "203.0.113.1")));
+    table.push((pair(), vpn("203.0.113.1", "198.51.100.2")));
     for (networks, links) in table {
         let mut all: Vec<(&str, Value)> =
             networks.iter().map(|(address, values)| (address.as_str(), values.clone())).collect();

@@ -1,4 +1,4 @@
-//! Managed services with addresses in networks: Kubernetes clusters and load balancers.
+//! Managed services with addresses in networks: Kubernetes clusters with their node groups, and load balancers.
 
 use super::{Head, Key};
 use serde::Serialize;
@@ -9,15 +9,21 @@ use serde::Serialize;
 pub enum ManagedKind {
     /// A Kubernetes cluster.
     Cluster,
+    /// A group of nodes of a cluster.
+    Nodes,
     /// A load balancer.
     Balancer,
 }
 
 impl ManagedKind {
+    /// Every type, in the order of a diagram.
+    pub const ALL: [ManagedKind; 3] = [ManagedKind::Cluster, ManagedKind::Nodes, ManagedKind::Balancer];
+
     /// Display name.
     pub fn word(self) -> &'static str {
         match self {
             ManagedKind::Cluster => "cluster",
+            ManagedKind::Nodes => "node group",
             ManagedKind::Balancer => "load balancer",
         }
     }
@@ -30,7 +36,7 @@ pub struct Managed {
     pub head: Head,
     /// The type.
     pub kind: ManagedKind,
-    /// Its product: `EKS`, `ALB`, `classic LB`.
+    /// Its product: `EKS`, `EKS nodes`, `ALB`, `classic LB`.
     pub product: String,
     /// Its network, if it is in no known subnet. `None` if unknown, or if the service is at the edge of the cloud.
     pub network: Option<Key>,
@@ -51,7 +57,7 @@ impl Managed {
     pub fn word(&self) -> String {
         match self.kind {
             ManagedKind::Cluster => format!("{} {}", self.short(), self.kind.word()),
-            ManagedKind::Balancer => self.short(),
+            ManagedKind::Nodes | ManagedKind::Balancer => self.short(),
         }
     }
 }

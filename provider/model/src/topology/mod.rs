@@ -335,6 +335,17 @@ pub struct Peering {
     pub right: Option<Key>,
 }
 
+/// A VPN between gateways in two clouds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tunnel {
+    /// Common properties.
+    pub head: Head,
+    /// The gateway at its own end.
+    pub left: Key,
+    /// The gateway at the other end.
+    pub right: Key,
+}
+
 /// An object with an address: an instance, a rented pod, or a cluster of pods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Host {
@@ -437,6 +448,8 @@ topology! {
     transit_tables: TransitTable,
     /// Peerings.
     peerings: Peering,
+    /// VPNs between clouds.
+    tunnels: Tunnel,
     /// Endpoints.
     endpoints: Endpoint,
     /// Private zones.

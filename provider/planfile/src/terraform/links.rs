@@ -10,9 +10,21 @@ pub(super) const READERS: &[(Role, Reader)] = &[
     ("aws.transit_gateway", hub),
     ("aws.core_network", hub),
     ("aws.direct_connect_gateway", hub),
-    ("aws.customer_gateway", hub),
+    ("aws.customer_gateway", |context, resource| {
+        let end =
+            peer(context, resource, &resource.values, ("ip_address", "ip_address"), &["gcp.vpn_gateway"]);
+        let own = Some(Place::Hub(context.id(resource)));
+        push(context, resource, std::iter::once(own).chain(end).collect());
+    }),
     ("gcp.connectivity_hub", hub),
-    ("gcp.vpn_peer", hub),
+    ("gcp.vpn_peer", |context, resource| {
+        let interfaces = resource.values.children("interface");
+        let ends = interfaces.iter().filter_map(|(_, values)| {
+            peer(context, resource, values, ("ip_address", "interface"), CONNECTIONS)
+        });
+        let ends = std::iter::once(Some(Place::Hub(context.id(resource)))).chain(ends).collect();
+        push(context, resource, ends);
+    }),
     ("azure.wan", hub),
     ("azure.vpn_site", hub),
     ("azure.circuit", hub),
@@ -57,7 +69,11 @@ pub(super) const READERS: &[(Role, Reader)] = &[
         let direct: &[Role] = &["aws.direct_connect_gateway"];
         link(context, resource, &[("dx_gateway_id", direct), ("associated_gateway_id", gateway)]);
     }),
-    ("gcp.vpn_gateway", |context, resource| gateway(context, resource, &[("network", NETWORKS)])),
+    ("gcp.vpn_gateway", |context, resource| {
+        let interfaces = resource.values.children("vpn_interfaces");
+        let addresses = interfaces.iter().filter_map(|(_, values)| address(values, "ip_address"));
+        gateway_with(context, resource, &[("network", NETWORKS)], addresses.collect());
+    }),
     ("gcp.interconnect_attachment", interconnect),
     ("gcp.vpn_tunnel", vpn_tunnel),
     ("gcp.connectivity_spoke", spoke),
@@ -73,6 +89,7 @@ pub(super) const READERS: &[(Role, Reader)] = &[
 const TRANSIT: &[Role] = &["aws.transit_gateway"];
 const AWS_VPN: &[Role] = &["aws.vpn_gateway"];
 const AZURE_VPN: &[Role] = &["azure.vpn_gateway"];
+const CONNECTIONS: &[Role] = &["aws.vpn_connection"];
 const GCP_VPN: &[Role] = &["gcp.vpn_gateway", "gcp.vpn_peer"];
 
 /// The fabric of a network that Warren manages: Warren refuses overlaps in one fabric, even if no link shows that networks are
@@ -117,11 +134,44 @@ fn hub(context: &mut Context<'_>, resource: &Resource<'_>) {
 
 /// A gateway of a network or of a hub is what tunnels and associations name.
 fn gateway(context: &mut Context<'_>, resource: &Resource<'_>, attributes: &[(&str, &[Role])]) {
+    gateway_with(context, resource, attributes, Vec::new());
+}
+
+/// A gateway with the ends of its VPNs.
+fn gateway_with(
+    context: &mut Context<'_>,
+    resource: &Resource<'_>,
+    attributes: &[(&str, &[Role])],
+    more: Vec<End>,
+) {
     let ends = attributes
         .iter()
         .filter_map(|(attribute, roles)| end(context, resource, &resource.values, attribute, roles));
-    let ends: Vec<End> = std::iter::once(Some(Place::Hub(context.id(resource)))).chain(ends).collect();
+    let own = std::iter::once(Some(Place::Hub(context.id(resource))));
+    let ends = own.chain(ends).chain(more).collect();
     push(context, resource, ends);
+}
+
+/// A known address, which stands for the object that has it.
+fn address(values: &Values<'_>, attribute: &str) -> Option<End> {
+    values.text(attribute).filter(|text| !text.is_empty()).map(|text| Some(Place::Hub(text.to_owned())))
+}
+
+/// The other end of a VPN: the object whose address an attribute in the block `outer` has. Before the apply, only the
+/// configuration shows it; a site that is not in the file is no end.
+fn peer(
+    context: &Context<'_>,
+    resource: &Resource<'_>,
+    values: &Values<'_>,
+    (attribute, outer): (&str, &str),
+    roles: &[Role],
+) -> Option<End> {
+    if !matches!(values.attribute(attribute), Attribute::Unknown) {
+        return address(values, attribute);
+    }
+    let found = context.locator.references.candidates(resource, outer, roles).found;
+    let only = found.first().filter(|_| found.len() == 1)?;
+    Some(Some(Place::Hub(context.id(context.by_address.get(only.as_str())?))))
 }
 
 /// The gateway of a virtual network is in one of its subnets.
@@ -170,18 +220,23 @@ fn interconnect(context: &mut Context<'_>, resource: &Resource<'_>) {
 /// Networks with VPNs to one customer gateway share its site.
 fn vpn_connection(context: &mut Context<'_>, resource: &Resource<'_>) {
     let customer: &[Role] = &["aws.customer_gateway"];
-    gateway(
+    let ends = ["tunnel1_address", "tunnel2_address"];
+    let ends = ends.iter().filter_map(|attribute| address(&resource.values, attribute)).collect();
+    gateway_with(
         context,
         resource,
         &[("customer_gateway_id", customer), ("vpn_gateway_id", AWS_VPN), ("transit_gateway_id", TRANSIT)],
+        ends,
     );
 }
 
 /// Both ends of a tunnel. The gateway at the other end belongs to another network, or to a site.
 fn vpn_tunnel(context: &mut Context<'_>, resource: &Resource<'_>) {
     let attributes = ["vpn_gateway", "target_vpn_gateway", "peer_gcp_gateway", "peer_external_gateway"];
+    let peer = peer(context, resource, &resource.values, ("peer_ip", "peer_ip"), CONNECTIONS);
     // The tunnels of a VPN are themselves attached to hubs.
-    gateway(context, resource, &attributes.map(|attribute| (attribute, GCP_VPN)));
+    let attributes = attributes.map(|attribute| (attribute, GCP_VPN));
+    gateway_with(context, resource, &attributes, peer.into_iter().collect());
 }
 
 fn spoke(context: &mut Context<'_>, resource: &Resource<'_>) {

@@ -4,7 +4,7 @@ use super::super::resource::{Attribute, Values};
 use super::super::role::{Role, is};
 use super::aws::store;
 use super::view::{Item, Link, View, blurred, flag, integer, range, texts};
-use super::{Reader, managed};
+use super::{Reader, managed, vpn};
 use std::collections::BTreeMap;
 use warren_model::topology::{
     Change, Destination, Endpoint, EndpointKind, Firewall, Gateway, GatewayKind, Home, Host, Key, Network,
@@ -419,6 +419,7 @@ fn instance(view: &mut View<'_>, item: &Item<'_>) {
 }
 
 fn vpn_gateway(view: &mut View<'_>, item: &Item<'_>) {
+    vpn::addresses(view, item);
     let gateway = Gateway {
         head: view.head(item, Home::Google),
         kind: GatewayKind::Vpn,

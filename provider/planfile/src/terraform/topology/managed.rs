@@ -1,4 +1,4 @@
-//! Kubernetes clusters and load balancers of all clouds, for diagrams. They have addresses in subnets, but no routes or filters of
+//! Kubernetes clusters, their node groups, and load balancers of all clouds, for diagrams. They have addresses in subnets, but no routes or filters of
 //! their own, so reachability does not depend on them.
 
 use super::super::resource::{Attribute, Values};
@@ -10,10 +10,14 @@ use warren_model::topology::{Home, Key, Managed, ManagedKind};
 
 pub(super) const READERS: &[(Role, Reader)] = &[
     ("aws.cluster", eks),
+    ("aws.node_group", |view, item| eks_nodes(view, item, "EKS nodes", "node_group_name")),
+    ("aws.fargate_profile", |view, item| eks_nodes(view, item, "EKS Fargate", "fargate_profile_name")),
     ("aws.load_balancer", balancer),
     ("aws.classic_load_balancer", classic),
     ("gcp.cluster", gke),
+    ("gcp.node_pool", gke_nodes),
     ("azure.cluster", aks),
+    ("azure.node_pool", aks_nodes),
     ("azure.load_balancer", azure_balancer),
     ("azure.application_gateway", application_gateway),
 ];
@@ -28,6 +32,14 @@ fn eks(view: &mut View<'_>, item: &Item<'_>) {
     let subnets = config.map(|block| view.links_in(item, &block, "subnet_ids", "vpc_config", AWS_SUBNETS));
     let network = config.and_then(|block| block.text("vpc_id").map(|id| view.known(id)));
     add(view, item, Home::Aws, (ManagedKind::Cluster, "EKS", false), (network, subnets.unwrap_or_default()));
+}
+
+/// Nodes of Amazon EKS, and pods on Fargate, may be in other subnets than the interfaces of the control plane.
+fn eks_nodes(view: &mut View<'_>, item: &Item<'_>, product: &str, name: &str) {
+    let subnets = view.links(item, "subnet_ids", AWS_SUBNETS);
+    let name = item.resource.values.text(name).map(str::to_owned);
+    let cluster = view.link(item, "cluster_name", &["aws.cluster"]).key();
+    add_nodes(view, item, (Home::Aws, product), (cluster, name), subnets);
 }
 
 /// `aws_lb`: the type is `application` by default, and a load balancer that is not `internal` faces the internet.
@@ -55,10 +67,35 @@ fn aws_balancer(view: &mut View<'_>, item: &Item<'_>, product: &str) {
     add(view, item, Home::Aws, what, (network, subnets.into_iter().collect()));
 }
 
-/// GKE nodes are in one subnetwork, and pods in its secondary ranges.
+/// GKE nodes are in one subnetwork, and pods in its secondary ranges, unless a node pool names others.
 fn gke(view: &mut View<'_>, item: &Item<'_>) {
-    let place = google_place(view, item, true);
-    add(view, item, Home::Google, (ManagedKind::Cluster, "GKE", false), place);
+    let (network, mut subnets) = google_place(view, item, true);
+    for (_, pool) in item.resource.values.children("node_pool") {
+        subnets.extend(pool_subnets(view, item, &pool, "node_pool"));
+    }
+    subnets.sort_unstable();
+    subnets.dedup();
+    add(view, item, Home::Google, (ManagedKind::Cluster, "GKE", false), (network, subnets));
+}
+
+/// A pool is in the subnetwork of its cluster unless it names others: for its nodes, and for more interfaces of nodes and pods.
+fn gke_nodes(view: &mut View<'_>, item: &Item<'_>) {
+    let subnets = pool_subnets(view, item, &item.resource.values, "network_config");
+    let cluster = view.link(item, "cluster", &["gcp.cluster"]).key();
+    add_nodes(view, item, (Home::Google, "GKE nodes"), (cluster, None), subnets.into_iter().collect());
+}
+
+/// The subnetworks that a node pool names, inside the block at `outer`.
+fn pool_subnets(view: &View<'_>, item: &Item<'_>, pool: &Values<'_>, outer: &str) -> BTreeSet<Key> {
+    let mut subnets = BTreeSet::new();
+    for (_, config) in pool.children("network_config") {
+        let more = ["additional_node_network_configs", "additional_pod_network_configs"];
+        let more = more.iter().flat_map(|list| config.children(list)).map(|(_, values)| values);
+        for values in std::iter::once(config).chain(more) {
+            subnets.extend(block(view, item, &values, outer, "subnetwork", google::SUBNETS));
+        }
+    }
+    subnets
 }
 
 /// The subnetwork of an object, and its network. A private object without either is in the network `default`.
@@ -102,6 +139,14 @@ fn aks(view: &mut View<'_>, item: &Item<'_>) {
     add(view, item, Home::Azure, (ManagedKind::Cluster, "AKS", false), (None, subnets));
 }
 
+fn aks_nodes(view: &mut View<'_>, item: &Item<'_>) {
+    let subnets = ["vnet_subnet_id", "pod_subnet_id"];
+    let subnets: BTreeSet<Key> =
+        subnets.iter().filter_map(|attribute| view.link(item, attribute, AZURE_SUBNETS).key()).collect();
+    let cluster = view.link(item, "kubernetes_cluster_id", &["azure.cluster"]).key();
+    add_nodes(view, item, (Home::Azure, "AKS nodes"), (cluster, None), subnets.into_iter().collect());
+}
+
 /// Frontends with a subnet are internal.
 fn azure_balancer(view: &mut View<'_>, item: &Item<'_>) {
     let subnets = blocks(view, item, "frontend_ip_configuration", "subnet_id", AZURE_SUBNETS);
@@ -121,16 +166,28 @@ fn application_gateway(view: &mut View<'_>, item: &Item<'_>) {
 /// The subnets that an attribute of the blocks of a list refers to. The configuration does not say which block refers to which
 /// subnet, so a block whose subnet is known only after apply may refer to all of them.
 fn blocks(view: &View<'_>, item: &Item<'_>, list: &str, attribute: &str, roles: &[Role]) -> Vec<Key> {
-    let mut keys: BTreeSet<Key> = BTreeSet::new();
-    for (_, block) in item.resource.values.children(list) {
-        match block.attribute(attribute) {
-            Attribute::Known(node) => keys.extend(node.text().map(|text| view.known(text))),
-            Attribute::Unknown => keys.extend(view.candidates(item, list, roles).found),
-            Attribute::Absent | Attribute::Sensitive => {}
-        }
-    }
-    keys.remove("");
+    let all = item.resource.values.children(list);
+    let keys: BTreeSet<Key> =
+        all.iter().flat_map(|(_, values)| block(view, item, values, list, attribute, roles)).collect();
     keys.into_iter().collect()
+}
+
+/// The objects that an attribute of a block in `outer` refers to.
+fn block(
+    view: &View<'_>,
+    item: &Item<'_>,
+    values: &Values<'_>,
+    outer: &str,
+    attribute: &str,
+    roles: &[Role],
+) -> BTreeSet<Key> {
+    match values.attribute(attribute) {
+        Attribute::Known(node) => {
+            node.text().filter(|text| !text.is_empty()).map(|text| view.known(text)).into_iter().collect()
+        }
+        Attribute::Unknown => view.candidates(item, outer, roles).found,
+        Attribute::Absent | Attribute::Sensitive => BTreeSet::new(),
+    }
 }
 
 /// Whether a frontend has a public address. `open` states whether one that is known only after apply may be public.
@@ -141,6 +198,30 @@ fn has_public_address(item: &Item<'_>, open: bool) -> bool {
         Attribute::Absent | Attribute::Sensitive => false,
     };
     item.resource.values.children("frontend_ip_configuration").iter().any(|(_, block)| public(block))
+}
+
+/// Adds a group of nodes, with the name of its cluster. A group that names no subnet is where its cluster is, and is not drawn.
+fn add_nodes(
+    view: &mut View<'_>,
+    item: &Item<'_>,
+    (home, product): (Home, &str),
+    (cluster, name): (Option<Key>, Option<String>),
+    subnets: Vec<Key>,
+) {
+    if subnets.is_empty() {
+        return;
+    }
+    let name = name.unwrap_or_else(|| view.head(item, home).name);
+    let mut head = view.head(item, home);
+    head.name =
+        match cluster.map(|key| view.topology.managed.get(&key).map_or(key, |it| it.head.name.clone())) {
+            // A cluster outside the plan has a name, or a path that ends in it.
+            Some(cluster) => format!("{}/{name}", cluster.rsplit('/').next().unwrap_or_default()),
+            None => name,
+        };
+    let (kind, product) = (ManagedKind::Nodes, product.to_owned());
+    let nodes = Managed { head, kind, product, network: None, subnets, public: false };
+    view.topology.managed.insert(nodes.head.key.clone(), nodes);
 }
 
 fn add(

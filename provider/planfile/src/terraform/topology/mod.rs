@@ -11,6 +11,7 @@ mod managed;
 mod names;
 mod policies;
 mod view;
+mod vpn;
 mod warren;
 
 use super::locate::Locator;
@@ -37,6 +38,7 @@ const OBJECTS: &[&[(Role, Reader)]] = &[
     names::READERS,
     warren::READERS,
     gateway::READERS,
+    vpn::READERS,
 ];
 
 /// Resources that add to objects.
@@ -125,6 +127,7 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
             exports: BTreeSet::new(),
             addresses: BTreeMap::new(),
             associations: Vec::new(),
+            vpns: vpn::Vpns::default(),
             topology: Topology::default(),
             unknown: 0,
         };
@@ -136,6 +139,7 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
         }
         google::settle(&mut view);
         names::settle(&mut view);
+        vpn::settle(&mut view);
         aws_routes::settle(&mut view.topology);
         mention(&mut view.topology);
         (view.topology, view.unknown)

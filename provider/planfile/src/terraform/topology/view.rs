@@ -5,6 +5,7 @@ use super::super::references::{Candidates, References};
 use super::super::resource::{Attribute, Resource, Values};
 use super::super::role::Role;
 use super::names::Association;
+use super::vpn::Vpns;
 use crate::node::{Kind, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -34,6 +35,8 @@ pub(super) struct View<'a> {
     pub(super) addresses: BTreeMap<Key, IpAddr>,
     /// Associations with zones that are known only after apply.
     pub(super) associations: Vec<Association>,
+    /// Ends of VPNs between clouds.
+    pub(super) vpns: Vpns,
     pub(super) topology: Topology,
     pub(super) unknown: usize,
 }
