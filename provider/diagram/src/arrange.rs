@@ -1,6 +1,7 @@
 //! Layout: the clouds below each other, the overlay between them, the title at the top and the legend at the bottom.
 
 use crate::Options;
+use crate::beyond;
 use crate::card::{Cards, Words, count, visible};
 use crate::cloud::cloud;
 use crate::detail::Detail;
@@ -8,7 +9,6 @@ use crate::index::Index;
 use crate::overlay;
 use crate::scene::{Block, BoxKind, LinkKind, Sample, Scene, Style};
 use crate::text::Ruler;
-use crate::tunnel;
 use crate::unattached;
 use crate::verdict::Marks;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Opti
             // Nets are numbered separately in each cloud.
             line.net += scene.lines.len() * 1000;
         }
-        y = cloud.rect.bottom() + 20 + tunnel::below(all, home);
+        y = cloud.rect.bottom() + 20 + beyond::below(&cards, home);
         scene.blocks.push(cloud);
         scene.lines.append(&mut lines);
     }
@@ -70,7 +70,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Opti
         let nets = (scene.lines.len() + 1) * 1000;
         right = right.max(overlay::links(&cards, &scene.blocks, at, nets, &mut scene.lines));
     }
-    right = tunnel::links(all, &scene.blocks, right, &mut scene.lines);
+    right = beyond::links(&cards, &scene.blocks, right, &mut scene.lines);
     scene.w = right + MARGIN;
     if let Some(mut list) = marks.list(&cards, widest.max(460 - MARGIN)) {
         list.shift(MARGIN, y);

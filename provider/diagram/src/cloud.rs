@@ -1,6 +1,7 @@
 //! One cloud: the hub in the middle with the nodes that networks are linked to, and the other networks in columns on both
 //! sides. Links run only in the gutters between columns and in the channel above them.
 
+use crate::beyond;
 use crate::card::{Cards, Words, count, node, visible};
 use crate::detail::Detail;
 use crate::group::{card, group, natural};
@@ -9,7 +10,6 @@ use crate::nets::nets;
 use crate::overlay;
 use crate::route::{Unit, draw};
 use crate::scene::{Block, BoxKind, Line, Rect, Style};
-use crate::tunnel;
 use std::collections::{BTreeMap, BTreeSet};
 use warren_model::topology::{Change, GatewayKind, Home, Key, Network, StoreKind};
 
@@ -73,7 +73,7 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
         centre.push(at);
         at
     });
-    let vpn = tunnel::place(cards, home, &mut units, &mut centre);
+    let beyond = beyond::place(cards, home, &mut units, &mut centre);
     let port = overlay::place(cards, home, &mut units, &mut centre);
     let mut spokes: Vec<&Network> = networks
         .iter()
@@ -110,7 +110,7 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
         sides.push(put(&mut units, block, std::slice::from_ref(&managed.head.key)));
     }
     let mut nets = nets(cards.index, home, &place, internet, services);
-    nets.extend(vpn.map(|root| tunnel::net(all, home, root, &place)));
+    nets.extend(beyond::nets(cards, home, &beyond, &place));
     nets.extend(port.map(|root| overlay::net(cards, home, root, &place)));
     nets.extend(cards.marks.nets(
         cards.index,

@@ -4,6 +4,7 @@
 
 mod advances;
 mod arrange;
+mod beyond;
 mod card;
 mod cloud;
 mod detail;
@@ -23,7 +24,6 @@ mod subnet;
 mod svg;
 mod text;
 pub mod theme;
-mod tunnel;
 mod unattached;
 mod verdict;
 

@@ -55,6 +55,11 @@ impl<'a> Marks<'a> {
         Self { verdict, others, on_path }
     }
 
+    /// The overlaps.
+    pub(crate) fn overlaps(&self) -> &'a [Overlap] {
+        &self.verdict.overlaps
+    }
+
     /// The other sides of the overlaps of an object.
     pub(crate) fn others(&self, key: &str) -> &[Other<'a>] {
         self.others.get(key).map(Vec::as_slice).unwrap_or_default()

@@ -9,6 +9,7 @@ use sound::{sound, texts};
 use warren_diagram::theme::{DARK, LIGHT, Palette};
 use warren_diagram::{Detail, Line, LinkKind, Options, Scene, scene, space_scene};
 use warren_model::topology::Plan;
+use warren_model::verdict::{Overlap, Side, Verdict};
 
 fn picture(plan: &Plan) -> Scene {
     scene(plan, &Options { diff: true, ..Options::default() })
@@ -342,14 +343,12 @@ fn vpns_between_clouds_are_lines_between_them() {
         sound(&scene);
         let lines = between_clouds(&scene);
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(
-            lines.iter().all(|line| line
-                .tip
-                .contains("aws_vpn_connection.serving[1]: VPN to serving of Google Cloud"))
-        );
-        assert!(
-            lines.iter().all(|line| line.tip.contains("google_compute_vpn_tunnel.archive: VPN to archive"))
-        );
+        assert!(lines.iter().all(|line| {
+            line.tip.contains("aws_vpn_connection.serving[1]: VPN between training and serving")
+        }));
+        assert!(lines.iter().all(|line| {
+            line.tip.contains("google_compute_vpn_tunnel.archive: VPN between archive and core")
+        }));
         assert!(!lines[0].tip.contains("office"), "{}", lines[0].tip);
         let ends = |line: &Line| line.ends.as_ref().is_some_and(|(from, _)| from == "vpn");
         let inside = scene.lines.iter().filter(|line| line.kind == LinkKind::Vpn && ends(line));
@@ -374,7 +373,7 @@ fn vpns_between_clouds_are_lines_between_them() {
     assert!(legend.contains(&"VPN between clouds".to_owned()), "{legend:?}");
 }
 
-/// In a state, the addresses show both ends. The overlay and its links stay apart from the line.
+/// In a state, the addresses show both ends. The overlay, overlaps between three clouds, and all their links stay apart.
 #[test]
 fn vpns_between_clouds_are_found_by_their_addresses() {
     let network = "projects/p/global/networks/g";
@@ -387,6 +386,8 @@ fn vpns_between_clouds_are_found_by_their_addresses() {
             "google_compute_subnetwork.g",
             json!({"id": "s-g", "name": "g", "network": network, "ip_cidr_range": "10.200.0.0/24"}),
         );
+        let azure = json!({"id": "vnet", "name": "z", "address_space": ["10.0.0.0/8"]});
+        add("azurerm_virtual_network.z", azure);
         add("aws_customer_gateway.c", json!({"id": "cgw", "ip_address": site}));
         add(
             "aws_vpn_connection.c",
@@ -410,7 +411,20 @@ fn vpns_between_clouds_are_found_by_their_addresses() {
         }
         common::read("plan.json", &common::plan(all))
     };
-    for gateways in [0, 1, 4] {
+    let side = |name: &str, net: &str| Side { name: name.to_owned(), net: net.parse().expect("a range") };
+    let places = [
+        side("aws_vpc.hub", "10.0.0.0/16"),
+        side("google_compute_subnetwork.g", "10.200.0.0/24"),
+        side("azurerm_virtual_network.z", "10.0.0.0/8"),
+    ];
+    let overlap = |one: usize, other: usize| Overlap {
+        sides: [places[one].clone(), places[other].clone()],
+        warning: false,
+        rule: "overlap",
+    };
+    let overlaps = [Vec::new(), vec![overlap(0, 1)], vec![overlap(0, 1), overlap(2, 0), overlap(1, 2)]];
+    for (gateways, number) in [(0, 0), (1, 1), (4, 2), (0, 2)] {
+        let verdict = Verdict { overlaps: overlaps[number].clone(), paths: Vec::new() };
         for (site, peer, links) in [
             ("192.0.2.1", "203.0.113.1", 1),
             ("203.0.113.1", "198.51.100.1", 1),
@@ -419,7 +433,8 @@ fn vpns_between_clouds_are_found_by_their_addresses() {
         ] {
             let plan = all(site, peer, gateways);
             for detail in [Detail::Full, Detail::Compact, Detail::Grouped] {
-                let scene = scene(&plan, &Options { diff: true, detail, ..Options::default() });
+                let options = Options { diff: true, detail, verdict: verdict.clone(), ..Options::default() };
+                let scene = scene(&plan, &options);
                 sound(&scene);
                 assert_eq!(between_clouds(&scene).len(), 2 * links, "{site} {peer}");
             }

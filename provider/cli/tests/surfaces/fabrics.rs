@@ -222,6 +222,36 @@ fn every_cloud_has_its_links() {
     let pair = || -> Vec<(String, Value)> { aws("a").into_iter().chain(google("b")).collect() };
     table.push((pair(), vpn("192.0.2.1", "203.0.113.1")));
     table.push((pair(), vpn("203.0.113.1", "198.51.100.2")));
+    // Two VPNs to one address lead to one site, also from two clouds.
+    let site = |name: &str| {
+        let address = json!({"id": format!("cgw-{name}"), "ip_address": "203.0.113.7"});
+        json!([
+            {"id": format!("vgw-{name}"), "vpc_id": format!("vpc-{name}")},
+            address,
+            {"id": format!("vpn-{name}"), "vpn_gateway_id": format!("vgw-{name}"), "customer_gateway_id": format!("cgw-{name}")},
+        ])
+    };
+    let (one, other) = (site("a"), site("b"));
+    let ours = [
+        ("aws_vpn_gateway.a", one[0].clone()),
+        ("aws_customer_gateway.a", one[1].clone()),
+        ("aws_vpn_connection.a", one[2].clone()),
+    ];
+    let theirs = [
+        ("aws_vpn_gateway.b", other[0].clone()),
+        ("aws_customer_gateway.b", other[1].clone()),
+        ("aws_vpn_connection.b", other[2].clone()),
+    ];
+    table
+        .push((aws("a").into_iter().chain(aws("b")).collect(), ours.iter().cloned().chain(theirs).collect()));
+    let google_side = [
+        ("google_compute_vpn_gateway.b", json!({"id": "gb", "network": network("b")})),
+        (
+            "google_compute_vpn_tunnel.b",
+            json!({"id": "tb", "target_vpn_gateway": "gb", "peer_ip": "203.0.113.7"}),
+        ),
+    ];
+    table.push((pair(), ours.into_iter().chain(google_side).collect()));
     for (networks, links) in table {
         let mut all: Vec<(&str, Value)> =
             networks.iter().map(|(address, values)| (address.as_str(), values.clone())).collect();
