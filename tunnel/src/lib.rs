@@ -68,6 +68,7 @@ pub fn run(cli: Cli) -> u8 {
                 2
             });
         }
+        Command::EnterNetwork(args) => return commands::exec::enter(&args),
         Command::MakeSockets => warren_device::namespace::serve(std::io::stdin().as_fd())
             .map_err(|error| Problem::new(error.to_string())),
     };

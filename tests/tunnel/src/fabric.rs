@@ -223,13 +223,22 @@ impl Fabric {
         Ok(member)
     }
 
+    /// A folder for what the programs of a pod keep, which are nobody's.
+    ///
+    /// # Errors
+    /// This process may not give files away.
+    pub fn home_of_pod(&self) -> Result<TempDir> {
+        let home = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
+        own(home.path())?;
+        Ok(home)
+    }
+
     /// Starts an agent with a token on a host.
     ///
     /// # Errors
     /// The program is missing.
     pub fn starting_pod(&self, host: &Arc<Namespace>, token: &str, arguments: &[&str]) -> Result<Member> {
-        let home = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
-        own(home.path())?;
+        let home = self.home_of_pod()?;
         Ok(Member { daemon: agent(host, home.path(), token, arguments)?, home })
     }
 

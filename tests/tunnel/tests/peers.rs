@@ -18,7 +18,8 @@ use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::RecordType;
 use warren_tunnel_tests::fabric::{By, Gateway, Member};
 use warren_tunnel_tests::fleet::Fleet;
-use warren_tunnel_tests::{Fabric, Namespace, dns, wait_for, web};
+use warren_tunnel_tests::pod::unprivileged;
+use warren_tunnel_tests::{Daemon, Fabric, Implementation, Namespace, dns, wait_for, web};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const RULES: &str = r#"[[groups.trainers.allow]]
@@ -332,6 +333,50 @@ fn pods_without_privileges_reach_each_other_by_name() {
         );
         assert!(refused.is_err() || !refused.unwrap().contains("trained"), "{by:?}");
     });
+}
+
+/// Programs that open plain sockets, in pods without privileges: they run inside the tunnel's network.
+#[test]
+fn programs_inside_the_tunnel_reach_each_other_with_plain_sockets() {
+    const SERVE: &str = "$s = IO::Socket::INET->new(LocalPort => 29500, Listen => 5) or die; \
+        while ($c = $s->accept) { print $c 'trained with ' . $c->peerhost; close $c }";
+    const ASK: &str = "for (1..100) { $c = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => 29500) and last; \
+        select undef, undef, undef, 0.2 } print <$c>, ' as ', $c->sockhost";
+    let lab = Lab::new();
+    let gateway = lab.fabric.start(0, &lab.gateway).unwrap();
+    let token = lab.fabric.token("trainers", &[]).unwrap();
+    let path = Implementation::WarrenTunnel.path().unwrap();
+    let homes = [(); 2].map(|()| lab.fabric.home_of_pod().unwrap());
+    let [serving, asking] = [(); 2].map(|()| lab.host());
+    let exec = |host: &Namespace, home: &std::path::Path, command: &[&str]| {
+        let mut exec = unprivileged(host, home, &path);
+        exec.args(["exec", "--transparent", "--metrics", "off", "--"]).args(command);
+        exec.env("WARREN_TOKEN", &token).env("WARREN_HOST_NAME", host.name());
+        exec
+    };
+    let server = ["perl", "-MIO::Socket::INET", "-e", SERVE];
+    let server = Daemon::start(&mut exec(&serving, homes[0].path(), &server)).unwrap();
+    let name = format!("{}.trainers.warren.internal", serving.name());
+    let output =
+        exec(&asking, homes[1].path(), &["perl", "-MIO::Socket::INET", "-e", ASK, &name]).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let logs = format!("{}\n{}\n{}", text(&output.stderr), server.log(), gateway.daemon.log());
+    let said = text(&output.stdout);
+    let (with, own) =
+        said.strip_prefix("trained with ").and_then(|said| said.split_once(" as ")).expect(&logs);
+    assert!(with == own && own.starts_with("10.100.0."), "{said}\n{logs}");
+
+    // What is beside the tunnel is reached through the proxy in the environment, and exit codes are the program's.
+    let here = asking.ip("-4 -o addr show scope global").unwrap();
+    let here = here.split_whitespace().find_map(|word| word.split_once("/24")).unwrap().0.to_owned();
+    web::serve(&asking, here.parse().unwrap(), "beside").unwrap();
+    let url = format!("http://{here}:8080/");
+    let output = exec(&asking, homes[1].path(), &["curl", "-sS", "--max-time", "10", &url]).output().unwrap();
+    assert_eq!(text(&output.stdout), "beside", "{}", text(&output.stderr));
+    let status = exec(&asking, homes[1].path(), &["sh", "-c", "exit 7"]).status().unwrap();
+    assert_eq!(status.code(), Some(7));
+    let output = exec(&asking, homes[1].path(), &["/no/such/program"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
 }
 
 /// Two gateways over etcd: pods at different ones reach each other through both, and when one of them moves, too.

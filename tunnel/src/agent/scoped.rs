@@ -31,6 +31,7 @@ use crate::runtime::{
 pub struct ScopedTunnel {
     handle: Arc<dyn TunnelHandle>,
     proxies: Option<Proxies>,
+    network: Option<u32>,
     config: Config,
 }
 
@@ -51,6 +52,11 @@ impl ScopedTunnel {
     /// The proxies through which programs reach the tunnel; `None` if it has an interface.
     pub fn proxies(&self) -> Option<&Proxies> {
         self.proxies.as_ref()
+    }
+
+    /// A process in the tunnel's own network, if programs can enter that.
+    pub fn network(&self) -> Option<u32> {
+        self.network
     }
 
     /// The configuration of the tunnel.
@@ -81,7 +87,8 @@ pub fn with_tunnel<T: Send>(
     let (events, received) = mpsc::channel();
     let config = settings.config.clone();
     let agent = Agent::up(settings, chosen, &events, source)?;
-    let scoped = ScopedTunnel { handle: agent.tunnel.handle(), proxies: agent.tunnel.proxies(), config };
+    let (proxies, network) = (agent.tunnel.proxies(), agent.tunnel.network());
+    let scoped = ScopedTunnel { handle: agent.tunnel.handle(), proxies, network, config };
     thread::scope(|scope| {
         let done = Done(events);
         let worker = scope.spawn(move || {

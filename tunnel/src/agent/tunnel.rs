@@ -37,6 +37,10 @@ pub(super) trait Tunnel {
     fn proxies(&self) -> Option<Proxies> {
         None
     }
+    /// A process in the tunnel's own network, if that is one of the kernel's that programs can enter.
+    fn network(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A view of a tunnel. Its methods fail after the tunnel has ended.

@@ -17,6 +17,9 @@ pub struct ExecArgs {
     /// Timeout for enrolling and for the first answer of a peer; 0 tries once to enrol and does not wait for a peer
     #[arg(long, value_name = "SECONDS", env = "WARREN_WAIT", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub wait: u64,
+    /// Run the command inside the tunnel's network, where its plain sockets use the tunnel; needs unprivileged user namespaces
+    #[arg(long, env = "WARREN_TRANSPARENT")]
+    pub transparent: bool,
     /// Copy a folder with `sync` before the command starts, as SOURCE=DEST; the last `=` separates. Repeatable
     #[arg(long, value_name = "SOURCE=DEST", value_parser = sync_in)]
     pub sync_in: Vec<(Location, Location)>,
@@ -26,6 +29,18 @@ pub struct ExecArgs {
     /// The tunnel.
     #[command(flatten)]
     pub agent: AgentArgs,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Arguments of the command by which this program enters the network of a tunnel.
+#[derive(Debug, Args)]
+pub struct EnterArgs {
+    /// A process in that network
+    pub process: u32,
+    /// The file that programs shall see as /etc/resolv.conf
+    pub resolver: PathBuf,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

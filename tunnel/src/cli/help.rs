@@ -48,6 +48,11 @@ The command starts once a peer has answered. If the tunnel has no interface, the
 proxies in HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, in upper and lower case. They listen on
 free ports unless --socks5 or --http-proxy is given. Standard input and output belong to the command.
 
+Programs that open plain sockets, such as torchrun or MPI, need --transparent in a pod without an
+interface. The command then runs in the tunnel's network: it has the tunnel's addresses, may listen on
+them, and resolves names by the agent. Destinations outside the tunnel are reached through the proxy in
+HTTPS_PROXY and HTTP_PROXY alone. If an interface was requested, --transparent changes nothing.
+
 Signals are forwarded to the command; use `warren-tunnel reload` to reload the configuration. As
 process 1 of a container, exec also reaps orphaned processes.
 
@@ -60,6 +65,9 @@ Examples:
 
   # Enrol with a token
   warren-tunnel exec --token-file token -- curl http://10.0.0.5/
+
+  # Train across pods: plain sockets use the tunnel
+  warren-tunnel exec --token-file token --transparent -- torchrun --nnodes 2 train.py
 
   # Start the command without waiting for a peer
   warren-tunnel exec --config pod.conf --wait 0 -- sh

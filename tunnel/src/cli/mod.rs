@@ -10,7 +10,8 @@ mod tests;
 use clap::{Parser, Subcommand};
 
 pub use args::{
-    AttachArgs, DoctorArgs, ExecArgs, FetchArgs, LogsArgs, OutArgs, PubkeyArgs, ReloadArgs, StatusArgs,
+    AttachArgs, DoctorArgs, EnterArgs, ExecArgs, FetchArgs, LogsArgs, OutArgs, PubkeyArgs, ReloadArgs,
+    StatusArgs,
 };
 pub use gateway::{AdminArgs, GatewayArgs, GatewayCommand, TokenCommand, TopologyArgs};
 pub use sync::{Bytes, SyncArgs};
@@ -110,4 +111,7 @@ pub enum Command {
     /// Create sockets for an agent in a user namespace; used by the agent itself, which talks to it over standard input
     #[command(name = net::HELPER, hide = true)]
     MakeSockets,
+    /// Run a command in the network of a tunnel; used by `exec` itself
+    #[command(name = net::ENTER, hide = true)]
+    EnterNetwork(EnterArgs),
 }

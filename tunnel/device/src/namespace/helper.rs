@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -23,9 +24,14 @@ const ANSWER: usize = 4;
 /// # Errors
 /// The namespaces are refused, which the other end is told too.
 pub fn serve(channel: BorrowedFd<'_>) -> io::Result<()> {
+    let own = std::fs::metadata("/proc/self").map(|own| (own.uid(), own.gid()));
     #[expect(unsafe_code, reason = "a process with one thread shares no descriptors")]
     // SAFETY: no file descriptors are unshared (no CLONE_FILES), so what is open here stays valid.
     let entered = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) };
+    if let (Ok(()), Ok((user, group))) = (&entered, own) {
+        // Where it is refused, programs inside are nobody's, which harms only those that look.
+        _ = keep_ids(user, group);
+    }
     send_result(channel, entered.map(|()| None))?;
     entered?;
     let mut request = [0; REQUEST];
@@ -38,6 +44,13 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Programs that enter the namespace keep their user and group (user_namespaces(7)).
+fn keep_ids(user: u32, group: u32) -> io::Result<()> {
+    std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
 fn make(request: &[u8; REQUEST]) -> rustix::io::Result<OwnedFd> {

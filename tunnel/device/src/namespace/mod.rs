@@ -62,6 +62,11 @@ impl Namespace {
         Ok(namespace)
     }
 
+    /// The process that is in the namespaces, for programs that enter them too.
+    pub fn helper(&self) -> u32 {
+        self.helper.id()
+    }
+
     /// A socket in that network. It does not block, and programs that are started do not get it.
     ///
     /// # Errors

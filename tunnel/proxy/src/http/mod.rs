@@ -34,7 +34,7 @@ use self::{
 use crate::{
     auth::Credentials,
     counters::{Refusal, Service},
-    net::{Dial, Listener as _, Stream},
+    net::{Dial, Listener, Stream},
     outbound::{Asker, Outbound, Resolve, Unreached},
     service::{Place, Services, Shared, listen_here},
     target::Target,
@@ -53,11 +53,21 @@ impl Services {
     ) -> io::Result<SocketAddr> {
         let listener = listen_here("HTTP proxy", at, credentials.is_some()).await?;
         let bound = listener.local_addr()?;
+        self.http_on(listener, outbound, credentials);
+        Ok(bound)
+    }
+
+    /// Serves an HTTP proxy to those who reach a listener, of any network.
+    pub fn http_on<L: Listener, D: Dial, R: Resolve>(
+        &self,
+        listener: L,
+        outbound: Arc<Outbound<D, R>>,
+        credentials: Option<Credentials>,
+    ) {
         let server = Arc::new(Server { shared: Arc::clone(&self.0), outbound, credentials });
         self.0.accept(listener, Service::Http, move |stream, from, place| {
             Arc::clone(&server).serve(stream, from, place)
         });
-        Ok(bound)
     }
 }
 

@@ -45,6 +45,9 @@ pub struct ServiceArgs {
     /// File with `user:password` for clients of both proxies; WARREN_PROXY_CREDENTIALS may hold the text itself
     #[arg(long, value_name = "FILE", env = "WARREN_PROXY_CREDENTIALS_FILE")]
     pub proxy_credentials_file: Option<PathBuf>,
+    /// Whether programs run inside the tunnel's network, and need names and a proxy there.
+    #[arg(skip)]
+    pub inside: bool,
 }
 
 /// What a forward carries.

@@ -21,8 +21,8 @@ use std::{
 use tokio::runtime::Runtime;
 use warren_proxy::{
     Credentials, Limits, Outbound,
-    dns::{Names, Others, Suffixes, Zone, name_servers},
-    net::{Dial, Listen, Prefixes, Split, System},
+    dns::{Everyone, Names, Others, Suffixes, Zone, name_servers},
+    net::{Dial, Listen, Listener as _, Prefixes, Split, System},
 };
 use warren_wire::config::Config;
 
@@ -46,6 +46,8 @@ pub(crate) const BUFFERS: usize = 32 << 20;
 const THREADS: usize = 2;
 /// How long a shutdown waits for open streams.
 const GRACE: Duration = Duration::from_millis(200);
+/// Where programs inside the tunnel's network find their name server.
+const DNS_PORT: u16 = 53;
 /// Default addresses of the proxies.
 const SOCKS5: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
 const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
@@ -77,7 +79,9 @@ pub struct Proxies {
     pub socks5: Option<SocketAddr>,
     /// HTTP.
     pub http: Option<SocketAddr>,
-    /// Credentials required from clients of both.
+    /// HTTP, for programs inside the tunnel's network.
+    pub inside: Option<SocketAddr>,
+    /// Credentials required from clients of all.
     pub credentials: Option<Credentials>,
 }
 
@@ -167,8 +171,16 @@ async fn serve<N: TunnelNetwork>(
         proxies.socks5 = listening("SOCKS5 proxy", "--socks5", at, args.socks5, served)?;
     }
     if let Some(at) = wanted(args.http_proxy, HTTP) {
-        let served = services.http(at, route(), credentials).await;
+        let served = services.http(at, route(), credentials.clone()).await;
         proxies.http = listening("HTTP proxy", "--http-proxy", at, args.http_proxy, served)?;
+    }
+    if args.inside {
+        let doing = || "serving programs in the network of the tunnel".into();
+        let dns = SocketAddr::from((Ipv4Addr::LOCALHOST, DNS_PORT));
+        services.dns_for(inside, dns, names.clone(), Everyone).await.while_doing(doing)?;
+        let listener = inside.listen((Ipv4Addr::LOCALHOST, 0).into()).await.while_doing(doing)?;
+        proxies.inside = Some(listener.local_addr().while_doing(doing)?);
+        services.http_on(listener, route(), credentials);
     }
     if let Some(ListenAddress::At(at)) = args.dns {
         let served = services.dns(at, names).await;

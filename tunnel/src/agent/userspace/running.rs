@@ -111,6 +111,13 @@ impl Tunnel for UserspaceTunnel {
         Arc::new(self.handle.clone())
     }
 
+    fn network(&self) -> Option<u32> {
+        match &self.stack {
+            Stack::Private(network) => Some(network.namespace().helper()),
+            Stack::Interface | Stack::Netstack(_) => None,
+        }
+    }
+
     fn proxies(&self) -> Option<Proxies> {
         self.services.as_ref().map(Services::proxies)
     }

@@ -54,7 +54,7 @@ mod tests {
         let mut proxies = Proxies {
             socks5: Some("127.0.0.1:1080".parse().unwrap()),
             http: Some("127.0.0.1:3128".parse().unwrap()),
-            credentials: None,
+            ..Proxies::default()
         };
         insta::assert_snapshot!("both", text(&proxies, " .corp.example, localhost,"));
         proxies.socks5 = None;

@@ -12,6 +12,7 @@
 mod child;
 mod environment;
 mod init;
+mod inside;
 mod ready;
 
 use std::{
@@ -33,6 +34,7 @@ use crate::{
 };
 
 use self::child::Signals;
+pub use self::inside::enter;
 
 /// Exit code when the tunnel does not come up, as `env`, `timeout` and container runtimes use it for their own failures.
 const NOT_UP: u8 = 125;
@@ -56,7 +58,8 @@ fn run_in_tunnel(args: &ExecArgs) -> Result<u8> {
     // From here on, signals end the process cleanly.
     let signals = Signals::listen()?;
     let (begun, patience) = (Instant::now(), Duration::from_secs(args.wait));
-    agent::with_tunnel(&args.agent, patience, failed, |tunnel| run_program(tunnel, args, begun, &signals))?
+    let agent = inside::arguments(args)?;
+    agent::with_tunnel(&agent, patience, failed, |tunnel| run_program(tunnel, args, begun, &signals))?
 }
 
 /// The program is not ended: it may have work that needs no network, and files to close.
@@ -82,7 +85,15 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
             return Ok(code);
         }
     }
-    let code = child::run(&args.command, environment.clone(), signals)?;
+    let inside = tunnel.network().filter(|_| args.transparent).map(inside::Resolver::of).transpose()?;
+    let code = match &inside {
+        Some(resolver) => {
+            let proxies = tunnel.proxies().map(inside::proxies).unwrap_or_default();
+            let variables = environment::with(&proxies, |name| std::env::var(name).ok());
+            child::run(&resolver.command(&args.command), variables, signals)?
+        }
+        None => child::run(&args.command, environment.clone(), signals)?,
+    };
     let mut failed = None;
     // Also after a failure: logs and checkpoints are worth keeping.
     for (source, dest) in &args.sync_out {

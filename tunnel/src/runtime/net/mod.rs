@@ -13,5 +13,5 @@ pub use journal::{Change, Journal};
 pub use netlink::{Family, Link, Netlink, Path, Rule};
 pub use path::outside_mtu;
 pub use plan::{FIRST_TABLE, Routing, routing, tunnel_mtu};
-pub use private::{HELPER, PrivateNetwork};
+pub use private::{ENTER, HELPER, PrivateNetwork};
 pub use resolve::resolve;

@@ -24,6 +24,9 @@ use crate::runtime::problem::{Problem, Result};
 /// The command by which this program becomes the helper that [`PrivateNetwork::open`] starts.
 pub const HELPER: &str = "make-sockets";
 
+/// The command by which this program enters such a network, and becomes another program there.
+pub const ENTER: &str = "enter-network";
+
 /// The link's ends. Nobody else has interfaces there.
 const STACK: &str = "stack";
 const WIRE: &str = "wire";
