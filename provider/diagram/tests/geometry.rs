@@ -424,7 +424,7 @@ fn vpns_between_clouds_are_found_by_their_addresses() {
     };
     let overlaps = [Vec::new(), vec![overlap(0, 1)], vec![overlap(0, 1), overlap(2, 0), overlap(1, 2)]];
     for (gateways, number) in [(0, 0), (1, 1), (4, 2), (0, 2)] {
-        let verdict = Verdict { overlaps: overlaps[number].clone(), paths: Vec::new() };
+        let verdict = Verdict { overlaps: overlaps[number].clone(), ..Verdict::default() };
         for (site, peer, links) in [
             ("192.0.2.1", "203.0.113.1", 1),
             ("203.0.113.1", "198.51.100.1", 1),
