@@ -170,7 +170,7 @@ impl Engine {
     }
 
     /// Sends packets for a peer to another one, such as the gateway where it is, and takes its packets from there, until
-    /// [`Output::Arrived`]. `None`: it is here. False if one of them is unknown; it then counts as here.
+    /// [`Output::Arrived`](super::Output::Arrived). `None`: it is here. False if one of them is unknown; it then counts as here.
     pub fn set_via(&mut self, public_key: &PublicKey, via: Option<&PublicKey>) -> bool {
         let Some(state) = self.peers.by_key(public_key).and_then(|slot| self.peers.get(slot)) else {
             return false;
