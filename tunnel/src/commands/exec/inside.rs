@@ -8,14 +8,14 @@
 //! ```
 
 use std::{
-    ffi::{CString, OsString},
+    ffi::OsString,
     fs::File,
     io::{self, ErrorKind, Write as _},
-    os::{fd::AsFd as _, unix::ffi::OsStrExt as _, unix::process::CommandExt as _},
-    path::Path,
+    os::{fd::AsFd as _, unix::process::CommandExt as _},
     process::Command,
 };
 
+use rustix::mount::mount_bind;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use tempfile::NamedTempFile;
 
@@ -121,19 +121,9 @@ fn go(args: &EnterArgs) -> io::Result<()> {
     #[expect(unsafe_code, reason = "a process with one thread shares no descriptors")]
     // SAFETY: no file descriptors are unshared (no CLONE_FILES), so what is open here stays valid.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
-    bind(&args.resolver, Path::new(RESOLV_CONF))
-}
-
-/// Shows a file in the place of another one.
-fn bind(source: &Path, target: &Path) -> io::Result<()> {
-    let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from);
-    let (source, target) = (text(source)?, text(target)?);
-    #[expect(unsafe_code, reason = "rustix would be built with another feature")]
-    // SAFETY: both are strings that end with a zero byte; a bind mount takes neither a type nor data.
-    let done = unsafe {
-        libc::mount(source.as_ptr(), target.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null())
-    };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    // Shows one file in place of the other.
+    mount_bind(&args.resolver, RESOLV_CONF)?;
+    Ok(())
 }
 
 #[cfg(test)]
