@@ -64,7 +64,7 @@ impl Leases {
             let lease =
                 held.ok_or_else(|| if self.doubts_clock(now) { Refusal::Clock } else { Refusal::NoLease })?;
             if lease.closing {
-                let state = State::Live { seen: now.wall, ttl: self.ttl_seconds() };
+                let state = State::alive(now.wall, self.ttl_seconds());
                 let renewed = Lease { state, closing: false, ..self.aged(now, key, &lease) };
                 step.transaction.put_json(Key::Lease(key), &renewed);
             }
@@ -88,7 +88,7 @@ impl Leases {
             token: enrolment.token,
             host: enrolment.host.clone(),
             since: before.map_or(now.wall, |lease| lease.since),
-            state: State::Live { seen: now.wall, ttl: self.ttl_seconds() },
+            state: State::alive(now.wall, self.ttl_seconds()),
             closing: false,
             signer: Some(enrolment.signer),
             source: enrolment.source.map(Source::address),

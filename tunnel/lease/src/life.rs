@@ -56,11 +56,12 @@ impl Leases {
         let alive = now.mono.saturating_sub(last) < self.settings.ttl;
         let seen = (last > observed || (lease.closing && alive)).then_some(last)?;
         let ago = now.mono.saturating_sub(seen).as_secs();
+        let idle = u32::try_from(ago).unwrap_or(u32::MAX);
         let seen = UnixTime::from_secs(now.wall.as_secs().saturating_sub(ago));
         Some(Lease {
-            state: State::Live { seen, ttl: self.ttl_seconds() },
+            state: State::Live { seen, ttl: self.ttl_seconds(), idle },
             closing: false,
-            // A handshake does not tell which gateway a peer uses.
+            // Peers also make handshakes with gateways that they do not use.
             gateway: lease.gateway.or(self.own()),
             ..self.aged(now, key, lease)
         })

@@ -31,7 +31,7 @@ const BEAT_KEPT: Duration = Duration::from_secs(3600);
 
 /// Leases as one gateway sees and changes them. Time is an argument.
 ///
-/// A lease ends when its record has not changed for its TTL since this gateway has seen it, measured by this gateway's
+/// A lease ends when its record has not changed for what was left of its TTL when it was written, measured by this gateway's
 /// monotonic clock. Times in records are for people. This tolerates any difference between clocks, as leader election in
 /// Kubernetes does.
 #[derive(Debug)]
@@ -262,7 +262,7 @@ impl Leases {
             return;
         };
         let Some(lease) = self.replica.leases.get(&peer).map(|entry| &entry.value) else { return };
-        let State::Live { ttl, .. } = lease.state else {
+        let State::Live { ttl, idle, .. } = lease.state else {
             self.schedule(key, now.mono + RETRY_INTERVAL);
             return self.start(now, Intent::Forget(peer), 1);
         };
@@ -293,8 +293,9 @@ impl Leases {
                 observed + shared.grace + COMMIT_WITHIN
             }
             _ => {
-                let alive = self.seen.get(&peer).map_or(observed, |seen| observed.max(*seen));
-                alive + Duration::from_secs(ttl.into())
+                let left = Duration::from_secs(ttl.saturating_sub(idle).into());
+                let seen = self.seen.get(&peer).map(|seen| *seen + Duration::from_secs(ttl.into()));
+                seen.unwrap_or_default().max(observed + left)
             }
         };
         let until = until.max(self.grace).min(last);
@@ -321,9 +322,9 @@ impl Leases {
         let lease = &self.replica.leases.get(&peer)?.value;
         let wait = match lease.state {
             State::Live { .. } if lease.closing => COMMIT_WITHIN,
-            State::Live { ttl, .. } => {
+            State::Live { ttl, idle, .. } => {
                 let last = self.last_moment(now, peer, lease).saturating_sub(now.mono);
-                Duration::from_secs(ttl.into()).min(last)
+                Duration::from_secs(ttl.saturating_sub(idle).into()).min(last)
             }
             State::Quarantined { until, .. } => {
                 // How long it has been quarantined is known from the clock only, which counts if others agree.

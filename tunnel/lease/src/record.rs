@@ -78,6 +78,9 @@ pub enum State {
         seen: UnixTime,
         /// Seconds that it lives after its last sign of life.
         ttl: u32,
+        /// Seconds between the last sign of life and the writing of this record, as the clock of its writer measured them.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        idle: u32,
     },
     /// No longer a peer; the addresses are kept from others.
     Quarantined {
@@ -86,6 +89,18 @@ pub enum State {
         /// The reason for the end.
         why: Ending,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(seconds: &u32) -> bool {
+    *seconds == 0
+}
+
+impl State {
+    /// Alive at a time, for so many seconds after it.
+    pub(crate) fn alive(at: UnixTime, ttl: u32) -> Self {
+        Self::Live { seen: at, ttl, idle: 0 }
+    }
 }
 
 /// Why a lease ended.
@@ -220,7 +235,7 @@ impl Lease {
     /// When the state ends by itself, by the clock of its writer.
     pub(crate) fn until(&self) -> UnixTime {
         match self.state {
-            State::Live { seen, ttl } => seen.plus(Duration::from_secs(ttl.into())),
+            State::Live { seen, ttl, .. } => seen.plus(Duration::from_secs(ttl.into())),
             State::Quarantined { until, .. } => until,
         }
     }

@@ -9,7 +9,9 @@ use warren_wire::{PublicKey, UnixTime};
 
 use crate::contact::Contact;
 use crate::machine::Leases;
-use crate::record::{BeatRecord, Change, Ending, EvictedRecord, Key, Lease, RevokedRecord, Transaction};
+use crate::record::{
+    BeatRecord, Change, Ending, EvictedRecord, Key, Lease, RevokedRecord, State, Transaction,
+};
 use crate::types::{Enrolment, Now, Output, Refusal, RequestId};
 
 /// After so many lost races a request is refused: the store is busier than it can be.
@@ -145,7 +147,9 @@ impl Leases {
                 let Some(entry) = self.replica.leases.get(&key).filter(|_| self.is_elsewhere(&key)) else {
                     return;
                 };
-                let here = Lease { closing: false, gateway: self.own(), ..self.aged(now, key, &entry.value) };
+                let state = State::alive(now.wall, self.ttl_seconds());
+                let aged = self.aged(now, key, &entry.value);
+                let here = Lease { state, closing: false, gateway: self.own(), ..aged };
                 self.expect(&mut step, Key::Lease(key));
                 step.transaction.put_json(Key::Lease(key), &here);
                 Ok(())

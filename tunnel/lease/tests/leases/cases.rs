@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use warren_lease::{
-    COMMIT_WITHIN, Change, Ending, Leases, Outcome, Output, Refusal, RequestId, Settings, Shared, State,
+    COMMIT_WITHIN, Change, Ending, Leases, Now, Outcome, Output, Refusal, RequestId, Settings, Shared, State,
     Table,
 };
-use warren_wire::UnixTime;
+use warren_wire::{PublicKey, UnixTime};
 
 use crate::world::{Fate, QUARANTINE, TTL, World, clocks, enrolment, peer, settings};
 
@@ -160,29 +160,34 @@ fn refusals_tell_figures_and_change_nothing() {
     );
 }
 
-/// Two gateways with one store: a peer is at the one that it enrolled at, until the other one reports that it has come.
-#[test]
-fn a_peer_that_moves_is_known_to_be_elsewhere() {
-    let gateways = [101, 102].map(peer);
-    let now = clocks(UnixTime::from_secs(1_000_000));
-    let mut table = Table::default();
-    let mut machines = gateways.map(|gateway| {
-        let shared = Some(Shared { gateway, grace: Duration::from_secs(600) });
-        let mut machine = Leases::new(Settings { shared, ..settings() }, now).unwrap();
-        machine.restore(now, &[], 0);
-        machine
-    });
-    machines[0].enrol(now, RequestId(1), enrolment(peer(1), 2, now.wall));
-    let mut places = [None, None];
-    // What each machine reports of the peer, after all it has to do. The second one's first transaction is lost.
-    let mut settle = |machines: &mut [Leases; 2], lost: bool| {
+/// Two gateways with one store.
+struct Pair {
+    machines: [Leases; 2],
+    table: Table,
+    /// What each last reported of the peer: the gateway that it is at.
+    places: [Option<Option<PublicKey>>; 2],
+}
+
+impl Pair {
+    fn new(now: Now, grace: Duration) -> Self {
+        let machines = [101, 102].map(|gateway| {
+            let shared = Some(Shared { gateway: peer(gateway), grace });
+            let mut machine = Leases::new(Settings { shared, ..settings() }, now).unwrap();
+            machine.restore(now, &[], 0);
+            machine
+        });
+        Self { machines, table: Table::default(), places: [None, None] }
+    }
+
+    /// What each machine reports of the peer, after all it has to do. Transactions of now may get lost.
+    fn settle(&mut self, now: Now, lost: bool) -> [Option<Option<PublicKey>>; 2] {
         for _ in 0..4 {
-            for (machine, place) in machines.iter_mut().zip(&mut places) {
+            for (machine, place) in self.machines.iter_mut().zip(&mut self.places) {
                 while let Some(output) = machine.poll_output() {
                     match output {
                         Output::Commit(id, _) if lost => machine.settled(now, id, Outcome::Unknown),
                         Output::Commit(id, transaction) => {
-                            let outcome = table.commit(&transaction);
+                            let outcome = self.table.commit(&transaction);
                             machine.settled(now, id, outcome);
                         }
                         Output::Install(peer) => *place = Some(peer.elsewhere),
@@ -190,22 +195,61 @@ fn a_peer_that_moves_is_known_to_be_elsewhere() {
                     }
                 }
             }
-            let contents: Vec<Change> = table.contents().collect();
-            machines.iter_mut().for_each(|machine| machine.apply(now, &contents, table.revision()));
+            let contents: Vec<Change> = self.table.contents().collect();
+            let revision = self.table.revision();
+            self.machines.iter_mut().for_each(|machine| machine.apply(now, &contents, revision));
         }
-        std::mem::take(&mut places)
-    };
-    assert_eq!(settle(&mut machines, false), [Some(None), Some(Some(gateways[0]))]);
+        std::mem::take(&mut self.places)
+    }
+}
+
+/// A peer is at the gateway that it enrolled at, until the other one reports that it has come.
+#[test]
+fn a_peer_that_moves_is_known_to_be_elsewhere() {
+    let now = clocks(UnixTime::from_secs(1_000_000));
+    let mut pair = Pair::new(now, Duration::from_secs(600));
+    pair.machines[0].enrol(now, RequestId(1), enrolment(peer(1), 2, now.wall));
+    assert_eq!(pair.settle(now, false), [Some(None), Some(Some(peer(101)))]);
     // It is installed again if nobody knows whether the store has it, so that its next message is noticed, too.
-    machines[1].arrived(now, peer(1));
-    assert_eq!(settle(&mut machines, true), [None, Some(Some(gateways[0]))]);
-    machines[1].arrived(now, peer(1));
-    assert_eq!(settle(&mut machines, false), [Some(Some(gateways[1])), Some(None)]);
-    // Handshakes do not tell which gateway a peer uses, but keep its lease.
+    pair.machines[1].arrived(now, peer(1));
+    assert_eq!(pair.settle(now, true), [None, Some(Some(peer(101)))]);
+    pair.machines[1].arrived(now, peer(1));
+    assert_eq!(pair.settle(now, false), [Some(Some(peer(102))), Some(None)]);
+    // A handshake with a gateway keeps the lease, but does not mean that the peer uses that gateway.
     let later = clocks(now.wall.plus(TTL / 2));
-    machines[0].seen(later, peer(1), later.mono);
-    assert_eq!(settle(&mut machines, false), [None, None]);
+    pair.machines[0].seen(later, peer(1), later.mono);
+    assert_eq!(pair.settle(later, false), [None, None]);
     // Who is here need not be reported.
-    machines[1].arrived(now, peer(1));
-    assert_eq!(settle(&mut machines, false), [None, None]);
+    pair.machines[1].arrived(later, peer(1));
+    assert_eq!(pair.settle(later, false), [None, None]);
+}
+
+/// A lease lives for its TTL after the last handshake with any gateway, and then for as long as the gateways need to agree on its end.
+/// No gateway's answer makes it live longer.
+#[test]
+fn a_lease_ends_a_ttl_after_the_last_handshake_with_any_gateway() {
+    let grace = TTL / 3;
+    for last in [[0, 0], [0, 20], [30, 0], [0, 50], [50, 110], [130, 20]] {
+        let start = UnixTime::from_secs(1_000_000);
+        let mut pair = Pair::new(clocks(start), grace);
+        pair.machines[0].enrol(clocks(start), RequestId(1), enrolment(peer(1), 2, start));
+        pair.settle(clocks(start), false);
+        let ended = (0..).step_by(5).map(Duration::from_secs).find(|at| {
+            let now = clocks(start.plus(*at));
+            for (machine, last) in pair.machines.iter_mut().zip(last) {
+                machine.handle_timeout(now);
+                let handshake = now.mono.min(clocks(start.plus(Duration::from_secs(last))).mono);
+                machine.seen(now, peer(1), handshake);
+            }
+            pair.settle(now, false);
+            pair.machines[0].leases().all(|(_, lease)| !lease.is_live())
+        });
+        let due = Duration::from_secs(last[0].max(last[1])) + TTL;
+        let agreed = due + grace + COMMIT_WITHIN + Duration::from_secs(60);
+        let ended = ended.unwrap();
+        assert!(
+            (due..=agreed).contains(&ended),
+            "{last:?}: it ended after {ended:?}, not in {due:?} to {agreed:?}"
+        );
+    }
 }

@@ -121,7 +121,9 @@ impl Inner {
                 let peer = known.get(key.as_str());
                 let flows = lease.addresses.first().and_then(|address| self.peer_table.of(*address));
                 let (state, until) = match lease.state {
-                    lease::State::Live { seen, ttl } => ("live", seen.plus(Duration::from_secs(ttl.into()))),
+                    lease::State::Live { seen, ttl, .. } => {
+                        ("live", seen.plus(Duration::from_secs(ttl.into())))
+                    }
                     lease::State::Quarantined { until, why } => (ending(why), until),
                 };
                 PeerEntry {
