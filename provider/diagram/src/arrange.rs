@@ -1,7 +1,7 @@
 //! Layout: the clouds below each other, the overlay between them, the title at the top and the legend at the bottom.
 
 use crate::Options;
-use crate::beyond;
+use crate::beyond::Beyond;
 use crate::card::{Cards, Words, count, visible};
 use crate::cloud::cloud;
 use crate::detail::Detail;
@@ -24,6 +24,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Opti
     let ruler = Ruler;
     let marks = Marks::new(&options.verdict);
     let cards = Cards { index: &index, ruler: &ruler, marks: &marks };
+    let beyond = Beyond::new(all, &marks);
     let detail = match (options.detail, all.networks.len()) {
         (Detail::Auto, 0..=FULL_UP_TO) => Detail::Full,
         (Detail::Auto, 0..=COMPACT_UP_TO) => Detail::Compact,
@@ -41,7 +42,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Opti
     };
     let clouds: Vec<_> = Home::ALL
         .into_iter()
-        .map(|home| (home, cloud(&cards, home, detail)))
+        .map(|home| (home, cloud(&cards, &beyond, home, detail)))
         .filter_map(|(home, found)| found.map(|(cloud, lines)| (home, cloud, lines)))
         .collect();
     let widest = clouds.iter().map(|(_, cloud, _)| cloud.rect.w).max().unwrap_or_default();
@@ -60,7 +61,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Opti
             // Nets are numbered separately in each cloud.
             line.net += scene.lines.len() * 1000;
         }
-        y = cloud.rect.bottom() + 20 + beyond::below(&cards, home);
+        y = cloud.rect.bottom() + 20 + beyond.below(home);
         scene.blocks.push(cloud);
         scene.lines.append(&mut lines);
     }
@@ -70,7 +71,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, options: &Opti
         let nets = (scene.lines.len() + 1) * 1000;
         right = right.max(overlay::links(&cards, &scene.blocks, at, nets, &mut scene.lines));
     }
-    right = beyond::links(&cards, &scene.blocks, right, &mut scene.lines);
+    right = beyond.links(&scene.blocks, right, &mut scene.lines);
     scene.w = right + MARGIN;
     if let Some(mut list) = marks.list(&cards, widest.max(460 - MARGIN)) {
         list.shift(MARGIN, y);

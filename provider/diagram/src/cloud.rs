@@ -1,7 +1,7 @@
 //! One cloud: the hub in the middle with the nodes that networks are linked to, and the other networks in columns on both
 //! sides. Links run only in the gutters between columns and in the channel above them.
 
-use crate::beyond;
+use crate::beyond::Beyond;
 use crate::card::{Cards, Words, count, node, visible};
 use crate::detail::Detail;
 use crate::group::{card, group, natural};
@@ -19,7 +19,12 @@ const GAP: i32 = 18;
 const HUBS: usize = 4;
 
 /// One cloud with everything in it, at the origin.
-pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Block, Vec<Line>)> {
+pub(crate) fn cloud(
+    cards: &Cards<'_>,
+    beyond: &Beyond,
+    home: Home,
+    detail: Detail,
+) -> Option<(Block, Vec<Line>)> {
     let all = cards.index.all;
     let networks: Vec<&Network> = all.networks.values().filter(|network| network.head.home == home).collect();
     let loose: Vec<_> =
@@ -73,7 +78,7 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
         centre.push(at);
         at
     });
-    let beyond = beyond::place(cards, home, &mut units, &mut centre);
+    let ends = beyond.place(cards, home, &mut units, &mut centre);
     let port = overlay::place(cards, home, &mut units, &mut centre);
     let mut spokes: Vec<&Network> = networks
         .iter()
@@ -110,7 +115,7 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
         sides.push(put(&mut units, block, std::slice::from_ref(&managed.head.key)));
     }
     let mut nets = nets(cards.index, home, &place, internet, services);
-    nets.extend(beyond::nets(cards, home, &beyond, &place));
+    nets.extend(beyond.nets(home, &ends, &place));
     nets.extend(port.map(|root| overlay::net(cards, home, root, &place)));
     nets.extend(cards.marks.nets(
         cards.index,

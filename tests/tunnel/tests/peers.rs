@@ -208,6 +208,12 @@ fn pods_reach_each_other_as_the_rules_of_their_groups_allow() {
         ping(&one, two.v4).unwrap();
         ping(&two, one.v6).unwrap();
         ping(&worker, one.v4).unwrap_err();
+        // The largest request that fits into a packet: 28 bytes are the headers of IPv4 and ICMP.
+        let links = one.host.ip("-o link show up").unwrap();
+        let (_, rest) = links.split_once("pp").and_then(|(_, link)| link.split_once("mtu ")).expect(&links);
+        let mtu: usize = rest.split(' ').next().unwrap().parse().unwrap();
+        let (size, to) = ((mtu - 28).to_string(), two.v4.to_string());
+        one.host.run("ping", &["-c", "2", "-W", "3", "-M", "do", "-s", &size, &to]).unwrap();
 
         let audit = |gateway: &Gateway| gateway.audit();
         assert!(gateway.daemon.terminate().unwrap().success(), "{}", gateway.daemon.log());

@@ -131,8 +131,8 @@ impl Drop for FlowGuard {
 pub(super) struct PeerTable {
     known: RwLock<Known>,
     draining: AtomicBool,
-    /// Held while the interface is told where members are: what is told last is the latest.
-    telling: Mutex<()>,
+    /// Held while the gateways of members are sent to the interface, so that older ones never follow newer ones.
+    reporting: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -183,14 +183,15 @@ impl PeerTable {
         self.known.read().by_key.get(key).filter(|member| member.site.is_none()).cloned()
     }
 
-    /// Tells the interface at which gateways members are. A gateway that it does not know counts as this one: call this again when
-    /// there is a link to it.
-    pub(super) fn tell_places(&self, interface: &Handle, members: &[Arc<Member>]) {
-        let _last = self.telling.lock();
-        let places = members.iter().map(|member| (member.key, *member.elsewhere.lock()));
-        if !members.is_empty() {
-            interface.send(Command::Vias(places.collect()));
+    /// Sends to the interface at which gateways members are. A gateway that it does not know counts as this one: call this again
+    /// when there is a link to it.
+    pub(super) fn report_gateways(&self, interface: &Handle, members: &[Arc<Member>]) {
+        if members.is_empty() {
+            return;
         }
+        let _reporting = self.reporting.lock();
+        let gateways = members.iter().map(|member| (member.key, *member.elsewhere.lock()));
+        interface.send(Command::Through(gateways.collect()));
     }
 
     /// All members.

@@ -169,7 +169,7 @@ impl PeerReconciler {
         if !draining {
             self.update_interface(gone, changed.into_values().collect());
             let moved: Vec<_> = moved.iter().filter_map(|key| self.peer_table.of_key(key)).collect();
-            self.peer_table.tell_places(&self.interface, &moved);
+            self.peer_table.report_gateways(&self.interface, &moved);
         }
     }
 
@@ -190,7 +190,7 @@ impl PeerReconciler {
             members.iter().for_each(|member| self.forward.install(member));
             self.forward.flush();
             self.update_interface(Vec::new(), members.iter().map(|member| interface_peer(member)).collect());
-            return self.peer_table.tell_places(&self.interface, &members);
+            return self.peer_table.report_gateways(&self.interface, &members);
         }
         self.end_flows(&members);
         // Time for the resets to reach the peers before these are removed from the interface.

@@ -61,7 +61,7 @@ impl Sites {
         if !gone.is_empty() || !changed.is_empty() {
             self.interface.request(|done| Command::Peers { gone, changed, done })?;
             self.interface.send(Command::StartHandshakes);
-            self.peer_table.tell_places(&self.interface, &self.peer_table.leased());
+            self.peer_table.report_gateways(&self.interface, &self.peer_table.leased());
         }
         for lookup in unknown {
             // If the queue is full, the name is resolved when the peer does not answer.

@@ -145,6 +145,11 @@ impl Allow {
         format!("{} {}", to.join(", "), protocols.join(", "))
     }
 
+    /// What it allows, without its change.
+    fn content(&self) -> (&[IpNet], &[String], &[Protocol]) {
+        (&self.to, &self.groups, &self.protocols)
+    }
+
     /// The protocols of the rule, each narrowed to `wanted`.
     pub fn narrowed(&self, wanted: Protocol) -> Vec<Protocol> {
         self.protocols.iter().filter_map(|protocol| narrower(*protocol, wanted)).collect()
@@ -210,8 +215,7 @@ impl Overlay<'_> {
             let going = config.head.change == Change::Delete;
             for group in &config.groups {
                 let stays = |rule: &&Allow| going || rule.change != Change::Delete;
-                let rules: Vec<_> =
-                    group.allow.iter().filter(stays).map(|it| (&it.to, &it.groups, &it.protocols)).collect();
+                let rules: Vec<_> = group.allow.iter().filter(stays).map(Allow::content).collect();
                 let gone = !going && group.change == Change::Delete;
                 let new = || (group, Vec::new());
                 found.entry((&group.name, gone, rules)).or_insert_with(new).1.push(config);
@@ -261,7 +265,7 @@ pub(super) fn mark(config: &mut GatewayConfig, before: Option<&GatewayConfig>, s
         let old = gone.iter().position(|old| old.name == group.name).map(|at| gone.remove(at));
         let mut rules: Vec<&Allow> = old.map(|old| old.allow.iter().collect()).unwrap_or_default();
         for rule in &mut group.allow {
-            let same = rules.iter().position(|old| Allow { change: rule.change, ..(*old).clone() } == *rule);
+            let same = rules.iter().position(|old| old.content() == rule.content());
             rule.change = match same.map(|at| rules.remove(at)) {
                 Some(_) => Change::Keep,
                 None => Change::Create,

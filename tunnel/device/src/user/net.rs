@@ -120,16 +120,11 @@ impl Net {
     /// Sends an echo request, in the name of any host, and waits for its answer. Dropping the future gives up.
     ///
     /// # Errors
-    /// `NotConnected`: the tunnel has ended. `ResourceBusy`: the same request waits already, or too many do. `InvalidInput`: the
-    /// families differ, or it does not fit into a packet.
+    /// `NotConnected`: the tunnel has ended. `ResourceBusy`: the request is not sent, see [`Stack::ping`].
     pub async fn ping(&self, ping: Ping, data: &[u8]) -> io::Result<()> {
         let sent = self.shared.with(|state, now| {
             if state.closed {
                 return Err(down());
-            }
-            let fits = data.len() + PING_HEADERS <= state.mtu;
-            if !fits || ping.source.is_ipv4() != ping.destination.is_ipv4() {
-                return Err(io::ErrorKind::InvalidInput.into());
             }
             if !state.stack.ping(now, ping, data) {
                 return Err(io::ErrorKind::ResourceBusy.into());
@@ -192,9 +187,6 @@ impl Net {
         self.shared.lock().stack.memory()
     }
 }
-
-/// The headers of an echo request over IPv6.
-const PING_HEADERS: usize = 48;
 
 /// An echo request without an answer; forgotten when it is dropped.
 struct Waits<'a> {

@@ -78,8 +78,8 @@ impl Control {
                 self.sweep();
                 _ = done.try_send(());
             }
-            Command::Vias(vias) => {
-                for (key, via) in vias {
+            Command::Through(peers) => {
+                for (key, via) in peers {
                     // A peer that has gone meanwhile needs none, and without a link its packets wait for it here.
                     _ = self.engine.set_via(&key, via.as_ref());
                 }

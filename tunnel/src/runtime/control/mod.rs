@@ -90,7 +90,7 @@ pub enum Command {
         done: SyncSender<()>,
     },
     /// Peers, and other peers through which they are reached at present.
-    Vias(Vec<(PublicKey, Option<PublicKey>)>),
+    Through(Vec<(PublicKey, Option<PublicKey>)>),
     /// The peers that have ended this by a message of their own, since the last time.
     Arrived(SyncSender<Vec<PublicKey>>),
     /// A new private key.

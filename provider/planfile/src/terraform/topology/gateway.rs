@@ -182,9 +182,9 @@ fn ranges(node: &Node) -> Option<Vec<IpNet>> {
 fn rule(node: &Node) -> Option<Allow> {
     let (mut to, mut groups) = (Vec::new(), Vec::new());
     for item in node.get("to")?.items() {
-        match item.text()?.split_once("group:") {
-            Some(("", group)) => groups.push(group.to_owned()),
-            _ => to.push(range(item.text()?)?),
+        match item.text()?.strip_prefix("group:") {
+            Some(group) => groups.push(group.to_owned()),
+            None => to.push(range(item.text()?)?),
         }
     }
     let ports = match node.get("ports") {

@@ -211,14 +211,13 @@ fn add_nodes(
     if subnets.is_empty() {
         return;
     }
-    let name = name.unwrap_or_else(|| view.head(item, home).name);
     let mut head = view.head(item, home);
-    head.name =
-        match cluster.map(|key| view.topology.managed.get(&key).map_or(key, |it| it.head.name.clone())) {
-            // A cluster outside the plan has a name, or a path that ends in it.
-            Some(cluster) => format!("{}/{name}", cluster.rsplit('/').next().unwrap_or_default()),
-            None => name,
-        };
+    head.name = name.unwrap_or(head.name);
+    if let Some(key) = cluster {
+        // A cluster outside the plan has a name, or a path that ends in it.
+        let cluster = view.topology.managed.get(&key).map_or(key.as_str(), |it| &it.head.name);
+        head.name = format!("{}/{}", cluster.rsplit('/').next().unwrap_or_default(), head.name);
+    }
     let (kind, product) = (ManagedKind::Nodes, product.to_owned());
     let nodes = Managed { head, kind, product, network: None, subnets, public: false };
     view.topology.managed.insert(nodes.head.key.clone(), nodes);

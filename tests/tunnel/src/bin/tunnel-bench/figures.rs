@@ -32,9 +32,13 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
 }
 
 /// Bytes as megabytes.
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 pub(crate) fn megabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
+    number(bytes) / 1e6
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+pub(crate) fn number(count: u64) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]

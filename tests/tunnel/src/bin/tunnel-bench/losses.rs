@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 use warren_tunnel_tests::{Device, Implementation, Namespace, Pair, Side};
 
+use crate::figures::number;
 use crate::sheet::Figures;
 
 /// The kernel's queue in front of the sending daemon.
@@ -122,11 +123,6 @@ fn receive_errors(table: &str) -> Result<u64> {
     let found = names.split_whitespace().zip(counts.split_whitespace());
     let count = found.into_iter().find(|(name, _)| *name == "RcvbufErrors").map(|(_, count)| count);
     Ok(count.context("/proc/net/snmp has no RcvbufErrors")?.parse()?)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-fn number(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use rustix::process::Signal;
-use serde_json::{Value, json};
 use warren_tunnel_tests::fabric::{Gateway, Member};
 use warren_tunnel_tests::fleet::{Asker, Felt, Fleet, all_answered, live, no_address_twice};
 use warren_tunnel_tests::wait_for;
 
 use super::Plan;
-use crate::figures::table;
+use crate::figures::number;
+use crate::sheet::Sheet;
 
 const GATEWAYS: u8 = 3;
 const AGENTS: u16 = 50;
 /// How long etcd is stopped.
 const STOPPED: Duration = Duration::from_secs(5);
 
-pub(crate) fn measure(_: &Plan) -> Result<Value> {
+pub(crate) fn measure(_: &Plan, sheet: &mut Sheet) -> Result<()> {
     let fleet = Fleet::new(GATEWAYS)?;
     let mut gateways =
         (0..usize::from(GATEWAYS)).map(|index| fleet.gateway(index)).collect::<Result<Vec<Gateway>>>()?;
@@ -60,22 +60,10 @@ pub(crate) fn measure(_: &Plan) -> Result<Value> {
         ensure!(live(gateway)? == before, "a lease was lost");
     }
     drop((askers, agents));
-    println!(
-        "\n{AGENTS} agents at {GATEWAYS} gateways over etcd: time without an answer of each affected agent; no lease was lost\n"
-    );
-    let rows: Vec<Vec<String>> = felt
-        .iter()
-        .map(|(what, felt)| {
-            let row = [(*what).to_owned(), felt.gaps.len().to_string()];
-            row.into_iter().chain([felt.median(), felt.longest].map(|time| time.to_string())).collect()
-        })
-        .collect();
-    table(&["event", "agents affected", "median ms", "longest ms"], &rows);
-    let mut metrics = serde_json::Map::new();
-    for (what, felt) in &felt {
-        metrics.insert(format!("{what}, agents affected"), json!([felt.gaps.len()]));
-        metrics.insert(format!("{what}, median outage, ms"), json!([felt.median()]));
-        metrics.insert(format!("{what}, longest outage, ms"), json!([felt.longest]));
+    for (what, felt) in felt {
+        sheet.note("failover", &format!("{what}, agents affected"), "", number(felt.gaps.len() as u64));
+        sheet.note("failover", &format!("{what}, median outage"), "ms", number(felt.median()));
+        sheet.note("failover", &format!("{what}, longest outage"), "ms", number(felt.longest));
     }
-    Ok(Value::from(metrics))
+    Ok(())
 }

@@ -7,12 +7,9 @@ mod enrol;
 mod failover;
 mod restart;
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use clap::ValueEnum;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use serde_json::Value;
 
 use crate::sheet::{ALL, Sheet};
 
@@ -28,11 +25,11 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    fn measure(self, plan: &Plan) -> Result<Value> {
+    fn measure(self, plan: &Plan, sheet: &mut Sheet) -> Result<()> {
         match self {
-            Part::Enrol => enrol::measure(plan),
-            Part::Restart => restart::measure(plan),
-            Part::Failover => failover::measure(plan),
+            Part::Enrol => enrol::measure(plan, sheet),
+            Part::Restart => restart::measure(plan, sheet),
+            Part::Failover => failover::measure(plan, sheet),
         }
     }
 
@@ -56,12 +53,8 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<()> {
     setrlimit(Resource::Nofile, limit)?;
     for part in Part::value_variants() {
         if plan.parts.is_empty() || plan.parts.contains(part) {
-            let name = part.name();
-            let figures: Option<BTreeMap<String, Vec<f64>>> =
-                sheet.contain(&name, ALL, part.measure(plan).and_then(|it| Ok(serde_json::from_value(it)?)));
-            for (metric, runs) in figures.unwrap_or_default() {
-                runs.into_iter().for_each(|value| sheet.note(&name, &metric, "", value));
-            }
+            let outcome = part.measure(plan, sheet);
+            sheet.contain(&part.name(), ALL, outcome);
         }
     }
     Ok(())

@@ -13,6 +13,10 @@ const MIN_BURST: u64 = 256 << 10;
 
 /// Writes the chains of a group's rates, one per direction.
 pub(super) fn rates(out: &mut String, group: &Name, of: &Group) {
+    let rate = |mbit: u32| {
+        let bytes = u64::from(mbit) * 125_000;
+        format!("limit rate over {bytes} bytes/second burst {} bytes", (bytes / 10).max(MIN_BURST))
+    };
     if of.peer_rate_mbit.is_some() {
         for direction in ["out", "in"] {
             for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
@@ -23,10 +27,6 @@ pub(super) fn rates(out: &mut String, group: &Name, of: &Group) {
             }
         }
     }
-    let rate = |mbit: u32| {
-        let bytes = u64::from(mbit) * 125_000;
-        format!("limit rate over {bytes} bytes/second burst {} bytes", (bytes / 10).max(MIN_BURST))
-    };
     for (direction, side) in [("out", "saddr"), ("in", "daddr")] {
         if has_rates(of) {
             _ = writeln!(out, "  chain limit-{direction}-{group} {{");
@@ -55,7 +55,7 @@ pub(super) fn has_rates(of: &Group) -> bool {
 }
 
 /// ICMP errors about connections that a rule allows.
-const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
+pub(super) const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
 
 /// Writes the chains of a group's rules, one per direction: to a destination, back from it, and to this machine's own addresses.
 /// No other chain's name begins with `out-`, `in-`, `own-`, `peer-` or `back-`, since a group may have any name.
@@ -70,12 +70,8 @@ pub(super) fn chains(out: &mut String, group: &Name, of: &Group) {
         for rule in rules {
             for family in [4, 6] {
                 let Some(nets) = nets(rule, family, side) else { continue };
-                for protocol in Protocol::ALL {
-                    let wanted = rule.protocols.as_ref().is_none_or(|all| all.contains(&protocol));
-                    if wanted {
-                        let what = traffic(rule, family, protocol, port, echo);
-                        _ = writeln!(out, "    {nets} {what} goto pass-{direction}-{group}");
-                    }
+                for what in traffic(rule, family, port, echo) {
+                    _ = writeln!(out, "    {nets} {what} goto pass-{direction}-{group}");
                 }
             }
         }
@@ -95,17 +91,22 @@ fn nets(rule: &Allow, family: u8, side: &str) -> Option<String> {
     })
 }
 
-pub(super) fn traffic(rule: &Allow, family: u8, protocol: Protocol, port: &str, echo: &str) -> String {
-    let name = match protocol {
-        Protocol::Icmp if family == 4 => return format!("icmp type echo-{echo}"),
-        Protocol::Icmp => return format!("icmpv6 type echo-{echo}"),
-        Protocol::Tcp => "tcp",
-        Protocol::Udp => "udp",
+/// Matches what a rule allows to its destinations of a family, for each protocol.
+pub(super) fn traffic(rule: &Allow, family: u8, port: &str, echo: &str) -> impl Iterator<Item = String> {
+    let wanted = |protocol: &Protocol| rule.protocols.as_ref().is_none_or(|all| all.contains(protocol));
+    let of = move |protocol| {
+        let name = match protocol {
+            Protocol::Icmp if family == 4 => return format!("icmp type echo-{echo}"),
+            Protocol::Icmp => return format!("icmpv6 type echo-{echo}"),
+            Protocol::Tcp => "tcp",
+            Protocol::Udp => "udp",
+        };
+        match &rule.ports {
+            Some(ports) => format!("{name} {port} {}", set(&joined(ports))),
+            None => format!("meta l4proto {name}"),
+        }
     };
-    match &rule.ports {
-        Some(ports) => format!("{name} {port} {}", set(&joined(ports))),
-        None => format!("meta l4proto {name}"),
-    }
+    Protocol::ALL.into_iter().filter(wanted).map(of)
 }
 
 /// Merges ranges that overlap or touch, which a set of nft refuses.

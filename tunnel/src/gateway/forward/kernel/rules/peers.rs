@@ -6,9 +6,8 @@ use std::fmt::Write as _;
 
 use ipnet::IpNet;
 use warren_wire::Name;
-use warren_wire::gateway::{Allow, Protocol};
 
-use super::group::{has_rates, traffic};
+use super::group::{RELATED, has_rates, traffic};
 use super::{Place, Table, WAYS, is_of, keyword, set};
 
 /// What a packet gets for an address that no pod has now, or no longer.
@@ -83,28 +82,25 @@ impl Table<'_> {
                 [("peer", "out", "daddr", "dport", "request"), ("back", "in", "saddr", "sport", "reply")]
             {
                 let pass = format!("goto pass-{direction}-{group}");
-                let mut chain = format!(
-                    "  chain {way}-{group} {{\n    ct state related meta l4proto {{ icmp, ipv6-icmp }} {pass}\n"
-                );
-                for rule in &settings.allow {
-                    for (family, what) in kinds(rule, port, echo) {
-                        let ip = if family == 4 { "ip" } else { "ip6" };
-                        for target in &rule.to_groups {
-                            let matches = format!("{ip} {side} @{} {what}", of(target, family));
-                            // It receives what the sender sends.
-                            let other = if direction == "out" { "in" } else { "out" };
-                            if self.groups.get(target).is_some_and(has_rates) {
-                                _ = writeln!(chain, "    {matches} jump limit-{other}-{target}");
+                // A group receives what the sender sends.
+                let other = if direction == "out" { "in" } else { "out" };
+                _ = writeln!(out, "  chain {way}-{group} {{\n    {RELATED} {pass}");
+                for rule in settings.allow.iter().filter(|rule| !rule.to_groups.is_empty()) {
+                    for (family, ip) in [(4, "ip"), (6, "ip6")] {
+                        for what in traffic(rule, family, port, echo) {
+                            for target in &rule.to_groups {
+                                let matches = format!("{ip} {side} @{} {what}", of(target, family));
+                                if self.groups.get(target).is_some_and(has_rates) {
+                                    _ = writeln!(out, "    {matches} jump limit-{other}-{target}");
+                                }
+                                _ = writeln!(out, "    {matches} {pass}");
                             }
-                            _ = writeln!(chain, "    {matches} {pass}");
-                        }
-                        if way == "peer" && !rule.to_groups.is_empty() {
-                            let absent = format!("{ip} daddr != @{} {what}", all(family));
-                            _ = writeln!(chain, "    {absent} goto absent");
+                            if way == "peer" {
+                                _ = writeln!(out, "    {ip} daddr != @{} {what} goto absent", all(family));
+                            }
                         }
                     }
                 }
-                *out += &chain;
                 *out += "  }\n";
             }
         }
@@ -138,12 +134,4 @@ impl Table<'_> {
         };
         [4, 6].into_iter().filter_map(of).collect()
     }
-}
-
-/// What a rule allows, for each family and protocol.
-fn kinds<'a>(rule: &'a Allow, port: &'a str, echo: &'a str) -> impl Iterator<Item = (u8, String)> + 'a {
-    let wanted = |protocol: &Protocol| rule.protocols.as_ref().is_none_or(|all| all.contains(protocol));
-    let all = [4, 6].into_iter().flat_map(|family| Protocol::ALL.map(|protocol| (family, protocol)));
-    all.filter(move |(_, protocol)| wanted(protocol))
-        .map(move |(family, protocol)| (family, traffic(rule, family, protocol, port, echo)))
 }
