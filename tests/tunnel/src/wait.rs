@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-/// Asks `probe` every few milliseconds until it has an answer.
+/// The shortest and the longest pause between two probes.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(3), Duration::from_secs(1));
+
+/// Asks `probe` until it has an answer. Pauses grow to a twentieth of the time that has passed, so that long waits cost little.
 ///
 /// # Errors
 /// There is none in time: the error says what was awaited, and why the last probe failed if it did.
@@ -15,12 +18,13 @@ pub fn wait_for<T>(limit: Duration, what: &str, mut probe: impl FnMut() -> Resul
         if let Ok(Some(answer)) = last {
             return Ok(answer);
         }
-        if begun.elapsed() > limit {
+        let elapsed = begun.elapsed();
+        if elapsed > limit {
             match last {
                 Err(error) => return Err(error.context(format!("no {what} within {limit:?}"))),
                 Ok(_) => bail!("no {what} within {limit:?}"),
             }
         }
-        std::thread::sleep(Duration::from_millis(3));
+        std::thread::sleep((elapsed / 20).clamp(PAUSES.0, PAUSES.1));
     }
 }
