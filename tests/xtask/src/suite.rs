@@ -1,11 +1,17 @@
-//! Runs every test of the workspace, and counts them in one line at the end.
+//! Runs every test of the workspace, lists the slowest programs, and counts the tests in one line at the end.
 
+use std::cmp::Reverse;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::build;
+
+/// How many of the slowest programs are listed.
+const SLOWEST: usize = 15;
 
 /// Builds everything, runs `cargo test` over the workspace, and adds up the counts of all test binaries.
 ///
@@ -25,9 +31,21 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
         .args(["test", "--workspace", "--no-fail-fast", "--locked"])
         .args(filter)
         .env("WARREN_BUILD_FOLDER", folder)
-        .stdout(Stdio::piped());
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().context("cargo cannot be started")?;
     let output = child.stdout.take().context("cargo has no output")?;
+    let messages = child.stderr.take().context("cargo has no messages")?;
+    let (started, starts) = mpsc::channel();
+    // Not joined: a process that a test left behind may keep the pipe open.
+    std::thread::spawn(move || {
+        for line in BufReader::new(messages).lines().map_while(Result::ok) {
+            eprintln!("{line}");
+            if let Some(program) = program(&line) {
+                _ = started.send((Instant::now(), program));
+            }
+        }
+    });
     let mut total = Counts::default();
     for line in BufReader::new(output).lines() {
         let line = line?;
@@ -35,11 +53,16 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
         total.add(&line);
     }
     let status = child.wait()?;
+    let slowest = slowest(starts.try_iter().collect(), Instant::now());
     let waited = waiting.wait_with_output()?;
     eprint!("{}", String::from_utf8_lossy(&waited.stderr));
     for line in String::from_utf8_lossy(&waited.stdout).lines() {
         println!("{line}");
         total.add(line);
+    }
+    println!("\nslowest programs:");
+    for (time, program) in slowest {
+        println!("{:6} s  {program}", time.as_secs());
     }
     println!("\n{} passed, {} failed", total.passed, total.failed);
     ensure!(total.ignored == 0, "{} tests were ignored; run them or delete them", total.ignored);
@@ -75,9 +98,44 @@ impl Counts {
     }
 }
 
+/// The program that a line such as `Running tests/a.rs (target/debug/deps/a-0f)` announces.
+fn program(line: &str) -> Option<String> {
+    let rest = ["Running ", "Doc-tests "].iter().find_map(|word| line.trim().strip_prefix(word))?;
+    let path = rest.split(['(', ')']).nth(1).unwrap_or(rest);
+    path.rsplit('/').next().map(str::to_owned)
+}
+
+/// The programs that took longest, given when each began and when the last one ended.
+fn slowest(starts: Vec<(Instant, String)>, end: Instant) -> Vec<(Duration, String)> {
+    let ends: Vec<Instant> = starts.iter().skip(1).map(|(at, _)| *at).chain([end]).collect();
+    let mut times: Vec<_> =
+        starts.into_iter().zip(ends).map(|((at, program), end)| (end - at, program)).collect();
+    times.sort_by_key(|(time, _)| Reverse(*time));
+    times.truncate(SLOWEST);
+    times
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Counts;
+    use std::time::{Duration, Instant};
+
+    use super::{Counts, program, slowest};
+
+    #[test]
+    fn the_slowest_programs_are_first() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let lines = [
+            (0, "   Compiling quick v0.1.0"),
+            (5, "     Running unittests src/lib.rs (target/debug/deps/quick-0f)"),
+            (7, "     Running tests/slow.rs (target/debug/deps/slow-1e)"),
+            (40, "   Doc-tests quick"),
+        ];
+        let starts = lines.iter().filter_map(|(seconds, line)| Some((at(*seconds), program(line)?)));
+        let expected = [(33, "slow-1e"), (2, "quick-0f"), (1, "quick")];
+        let expected = expected.map(|(seconds, name)| (Duration::from_secs(seconds), name.to_owned()));
+        assert_eq!(slowest(starts.collect(), at(41)), expected);
+    }
 
     #[test]
     fn counts_are_added_up() {
