@@ -17,7 +17,7 @@ from array import array
 from pathlib import Path
 
 ALPHABET = "\n abcdefghijklmnopqrstuvwxyz.,"
-CONTEXT, EMBED, HIDDEN, BATCH, RATE, SEED = 3, 6, 16, 12, 0.01, 5
+CONTEXT, EMBED, HIDDEN, BATCH, RATE, SEED = 3, 6, 16, 8, 0.01, 5
 MANIFEST = ".warren-complete.json"  # at the destination of `sync --watch`: the checkpoint is complete
 
 CHARS = len(ALPHABET)
