@@ -55,7 +55,8 @@ fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> 
     }
     let mut more = 0;
     for from in &places[0] {
-        for to in places[1].iter().filter(|to| *to != from) {
+        // A group stands for several peers, so it is a destination of its own.
+        for to in places[1].iter().filter(|to| *to != from || matches!(to, Place::Peers { .. })) {
             let answer = lists.ask(from, to, assertion.protocol);
             let Some((severity, word)) = verdict(assertion.expect, &answer) else { continue };
             if found.len() >= MOST {

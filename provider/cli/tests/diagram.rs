@@ -189,17 +189,22 @@ fn assertions_speak_of_groups_of_peers() {
 #[test]
 fn peers_reach_each_other_by_rules_about_groups() {
     let plan = std::fs::read_to_string(format!("{FIXTURES}overlay.json")).unwrap();
-    let rule = r#"[groups.ci]\nrate_mbit = 2000\n[[groups.ci.allow]]\nto = [\"group:gpu\"]\nports = [29500]\nprotocols = [\"tcp\"]\n"#;
     let before = r#"[groups.ci]\nrate_mbit = 2000\n"#;
+    let rule = |group: &str| {
+        format!(r#"[[groups.ci.allow]]\nto = [\"group:{group}\"]\nports = [29500]\nprotocols = [\"tcp\"]\n"#)
+    };
+    let rule = format!("{before}{}{}", rule("gpu"), rule("ci"));
     assert!(plan.contains(before));
     let folder = tempfile::tempdir().unwrap();
     let [file, policy] = ["plan.json", "policy.toml"].map(|name| folder.path().join(name));
-    std::fs::write(&file, plan.replace(before, rule)).unwrap();
+    std::fs::write(&file, plan.replace(before, &rule)).unwrap();
     let assertions: String = [
         ("ci", "gpu", 29500, "reachable"),
         ("ci", "gpu", 22, "unreachable"),
         ("gpu", "ci", 29500, "unreachable"),
         ("gpu", "gpu", 29500, "unreachable"),
+        ("ci", "ci", 29500, "reachable"),
+        ("ci", "ci", 22, "unreachable"),
     ]
     .iter()
     .map(|(from, to, port, expect)| {
@@ -214,7 +219,9 @@ fn peers_reach_each_other_by_rules_about_groups() {
     assert!(!out.contains("[policy]"), "{out}");
     let (code, out) = text(&["check", "F:overlay.json", "--policy", policy]);
     assert_eq!(code, FINDINGS);
-    assert!(out.contains("no rule of group ci is about the group gpu"), "{out}");
+    for group in ["gpu", "ci"] {
+        assert!(out.contains(&format!("no rule of group ci is about the group {group}")), "{out}");
+    }
     let (_, picture) = text(&["diagram", file, "--format", "mermaid"]);
     assert!(picture.contains("group gpu tcp 29500"), "{picture}");
 }

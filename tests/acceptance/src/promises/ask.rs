@@ -52,7 +52,8 @@ impl Ground {
         let pairs: Vec<(End, End)> = from
             .iter()
             .flat_map(|from| to.iter().map(move |to| (from.clone(), to.clone())))
-            .filter(|(from, to)| from != to)
+            // A group stands for several pods.
+            .filter(|(from, to)| from != to || matches!(to, End::Pod(_)))
             .collect();
         if pairs.is_empty() {
             let empty = from.is_empty() || to.is_empty();
@@ -123,7 +124,8 @@ impl Ground {
         let mut attempts = Vec::new();
         let (mut probes, mut opened) = (Vec::new(), Vec::new());
         for (from, to) in pairs {
-            ensure!(!matches!(to, End::Pod(_)), "pods are no destinations");
+            let pods = [from, to].map(|end| matches!(end, End::Pod(_)));
+            ensure!(pods != [false, true], "pods are destinations of pods only");
             for port in ports {
                 let attempt = |outcome| Attempt { from: from.clone(), to: to.clone(), port: *port, outcome };
                 if let End::Pod(group) = from {
@@ -194,7 +196,7 @@ impl Ground {
                 let host = self.hosts.iter().any(|host| host.node.name() == server);
                 !host && server != self.internet.node().name()
             }
-            End::Pod(_) => false,
+            End::Pod(group) => self.is_pod(group, server),
         };
         if meant { Ok(()) } else { Err(format!("{server} answered instead")) }
     }

@@ -67,7 +67,7 @@ impl Ground {
             google = Some(plane);
         }
         let on = Hosts { aws: aws.as_ref(), google: google.as_ref() };
-        let pods = Pods::start(&lab, &mut internet, applied, &on, assertions)?;
+        let pods = Pods::start(&lab, &mut internet, applied, &on, assertions, &ports)?;
         Ok(Ground { hosts, pods, _aws: aws, _google: google, internet, lab })
     }
 }

@@ -1,4 +1,5 @@
-//! Gateways, booted from what the clouds hold of their instances, and a pod for each group that an assertion names.
+//! Gateways, booted from what the clouds hold of their instances, and a pod for each group that an assertion names. A group that is
+//! a destination has a second pod, whose programs listen on all ports that are probed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -31,8 +32,18 @@ const TIMEOUT: &str = "8";
 pub(super) struct Pods {
     gateways: Vec<Instance>,
     pods: BTreeMap<String, (Node, Pod)>,
+    /// The pods that others connect to, by their groups.
+    listening: BTreeMap<String, Listening>,
     /// The addresses of pods and gateways on the internet.
     ends: BTreeSet<IpAddr>,
+}
+
+/// A pod whose programs listen.
+struct Listening {
+    node: Node,
+    /// Its name inside the tunnel.
+    name: String,
+    _pod: Pod,
 }
 
 /// The planes that gateways run on.
@@ -49,14 +60,17 @@ impl Pods {
         applied: &Applied,
         hosts: &Hosts<'_>,
         assertions: &[Assertion],
+        ports: &[u16],
     ) -> Result<Pods> {
-        let named = assertions.iter().flat_map(|assertion| assertion.from.iter().chain(&assertion.to));
-        let groups: BTreeSet<&str> = named
-            .filter_map(|selector| match selector {
-                Selector::Group(group) => Some(group.rsplit('/').next().unwrap_or(group)),
+        let of = |selectors: &mut dyn Iterator<Item = &'_ Selector>| -> BTreeSet<String> {
+            let groups = selectors.filter_map(|selector| match selector {
+                Selector::Group(group) => Some(group.rsplit('/').next().unwrap_or(group).to_owned()),
                 _ => None,
-            })
-            .collect();
+            });
+            groups.collect()
+        };
+        let groups = of(&mut assertions.iter().flat_map(|it| it.from.iter().chain(&it.to)));
+        let destinations = of(&mut assertions.iter().flat_map(|it| &it.to));
         let mut pods = Pods::default();
         if groups.is_empty() {
             return Ok(pods);
@@ -71,16 +85,34 @@ impl Pods {
         pods.linked()?;
         let public: Arc<dyn Names> = Arc::new(internet.names().clone());
         lab.serve_names(internet.node(), &[internet.address()], &public)?;
-        for (number, group) in (7_u8..).zip(groups) {
-            let environment = match of_runpod(applied, &outputs)? {
-                Some(environment) => environment,
-                None => pods.environment(applied, &outputs, group)?,
+        let mut addresses = (7_u8..).map(|number| Ipv4Addr::new(198, 51, 100, number));
+        let mut host = |name: &str, ends: &mut BTreeSet<IpAddr>| {
+            let address = addresses.next().context("no address")?;
+            ends.insert(address.into());
+            somewhere(lab, internet, name, address)
+        };
+        for group in &groups {
+            let mut environments = of_runpod(applied, &outputs)?.into_iter();
+            let mut environment = |pods: &Pods| match environments.next() {
+                Some(environment) => Ok(environment),
+                None => pods.environment(applied, &outputs, group),
             };
-            let address = Ipv4Addr::new(198, 51, 100, number);
-            let node = somewhere(lab, internet, group, address)?;
-            pods.ends.insert(address.into());
-            let pod = Pod::start(&node, &environment).with_context(|| pods.logs())?;
-            pods.pods.insert(group.to_owned(), (node, pod));
+            let node = host(&format!("pod of {group}"), &mut pods.ends)?;
+            let pod = Pod::start(&node, &environment(&pods)?).with_context(|| pods.logs())?;
+            pods.pods.insert(group.clone(), (node, pod));
+            if destinations.contains(group) {
+                let node = host(&format!("another pod of {group}"), &mut pods.ends)?;
+                lab.respond(&node, &[Ipv4Addr::LOCALHOST.into()], ports)?;
+                let mut environment = environment(&pods)?;
+                let reverse: Vec<String> =
+                    ports.iter().map(|port| format!("{port}=127.0.0.1:{port}")).collect();
+                environment.insert("WARREN_REVERSE".to_owned(), reverse.join(","));
+                let host =
+                    environment.entry("WARREN_HOST_NAME".to_owned()).or_insert_with(|| "another".into());
+                let name = format!("{host}.{group}.warren.internal");
+                let pod = Pod::start(&node, &environment).with_context(|| pods.logs())?;
+                pods.listening.insert(group.clone(), Listening { node, name, _pod: pod });
+            }
         }
         Ok(pods)
     }
@@ -177,17 +209,18 @@ impl Pods {
     }
 }
 
-/// The environment that RunPod sets, where the example rents a pod.
-fn of_runpod(applied: &Applied, outputs: &Value) -> Result<Option<BTreeMap<String, String>>> {
-    let id =
-        outputs["pods"]["value"].as_object().and_then(|pods| pods.values().next()).and_then(Value::as_str);
-    let Some((cloud, id)) = applied.runpod().zip(id) else { return Ok(None) };
-    Ok(Some(cloud.environment(id).with_context(|| format!("pod {id} has no environment"))?))
+/// The environments that RunPod sets, where the example rents pods.
+fn of_runpod(applied: &Applied, outputs: &Value) -> Result<Vec<BTreeMap<String, String>>> {
+    let Some((cloud, pods)) = applied.runpod().zip(outputs["pods"]["value"].as_object()) else {
+        return Ok(Vec::new());
+    };
+    let ids = pods.values().filter_map(Value::as_str);
+    ids.map(|id| cloud.environment(id).with_context(|| format!("pod {id} has no environment"))).collect()
 }
 
 /// A host with a public address, in no cloud of ours.
 fn somewhere(lab: &Lab, internet: &mut Internet, name: &str, address: Ipv4Addr) -> Result<Node> {
-    let node = lab.node(&format!("pod of {name}"))?;
+    let node = lab.node(name)?;
     internet.attach(lab, &node, "eth0", &[IpNet::from(IpAddr::V4(address))])?;
     node.ip(&format!("address add {address}/32 dev eth0"))?;
     node.set_resolvers(&[internet.address()])?;
@@ -208,7 +241,7 @@ impl Ground {
             End::Host(index) => self.hosts.get(*index).context("no such host")?.address.to_string(),
             End::Internet => self.internet.address().to_string(),
             End::Name(name, _) => name.clone(),
-            End::Pod(_) => anyhow::bail!("pods are no destinations"),
+            End::Pod(group) => self.listening(group).context("no pod listens")?.name.clone(),
         };
         let mut command = node.command(warren_programs::program("curl")?);
         command.args(["--silent", "--fail", "--max-time", TIMEOUT, "--proxytunnel", "--proxy", PROXY]);
@@ -220,6 +253,15 @@ impl Ground {
         command.args(request).arg(format!("http://{target}:{}{path}", port.number));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         Ok(Opened { child, own: self.pods.ends.clone() })
+    }
+
+    fn listening(&self, group: &str) -> Option<&Listening> {
+        self.pods.listening.get(group)
+    }
+
+    /// Whether this is the node of the pod of a group that others connect to.
+    pub(super) fn is_pod(&self, group: &str, node: &str) -> bool {
+        self.listening(group).is_some_and(|it| it.node.name() == node)
     }
 
     /// Whether a line of what the internet saw is the tunnel between pods and gateways.
