@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use warren_netstack::{ConnectError as Refusal, Listen, Memory, Ping, Stack, State, StreamId};
+use warren_netstack::{ConnectError as Refusal, Listen, Memory, Ping, Pong, Stack, State, StreamId};
 
-use super::error::down;
+use super::error::{down, undelivered};
 use super::shared::{Shared, Side, remember};
 use super::{BindError, ConnectError, Datagrams, Listener, Stream};
 
@@ -120,14 +120,14 @@ impl Net {
     /// Sends an echo request, in the name of any host, and waits for its answer. Dropping the future gives up.
     ///
     /// # Errors
-    /// `NotConnected`: the tunnel has ended. `ResourceBusy`: the same request waits already, or too many do. `InvalidInput`: the
-    /// families differ, or it does not fit into a packet.
+    /// `NetworkDown`: the tunnel has ended. `ResourceBusy`: the same request waits already, or too many do. `InvalidInput`: the
+    /// families differ, or it does not fit into a packet. Else the error has an [`Undeliverable`](super::Undeliverable).
     pub async fn ping(&self, ping: Ping, data: &[u8]) -> io::Result<()> {
         let sent = self.shared.with(|state, now| {
             if state.closed {
                 return Err(down());
             }
-            let fits = data.len() + PING_HEADERS <= state.mtu;
+            let fits = data.len() + ping_headers(ping.source) <= state.mtu;
             if !fits || ping.source.is_ipv4() != ping.destination.is_ipv4() {
                 return Err(io::ErrorKind::InvalidInput.into());
             }
@@ -144,8 +144,10 @@ impl Net {
                 if state.closed {
                     return Poll::Ready(Err(down()));
                 }
-                if state.stack.answered(&ping) {
-                    return Poll::Ready(Ok(()));
+                match state.stack.pong(&ping) {
+                    Some(Pong::Answered) => return Poll::Ready(Ok(())),
+                    Some(Pong::Undelivered { by, why }) => return Poll::Ready(Err(undelivered(by, why))),
+                    None => {}
                 }
                 if let Some(slot) = state.pings.get_mut(&ping) {
                     remember(slot, context);
@@ -154,6 +156,11 @@ impl Net {
             })
         })
         .await
+    }
+
+    /// The device's own address for packets to a host.
+    pub fn address_towards(&self, to: IpAddr) -> Option<IpAddr> {
+        self.shared.lock().stack.address_towards(to)
     }
 
     /// Changes the device's own addresses. Streams of an address that is gone end.
@@ -193,8 +200,10 @@ impl Net {
     }
 }
 
-/// The headers of an echo request over IPv6.
-const PING_HEADERS: usize = 48;
+/// The headers of an echo request.
+fn ping_headers(source: IpAddr) -> usize {
+    if source.is_ipv4() { 28 } else { 48 }
+}
 
 /// An echo request without an answer; forgotten when it is dropped.
 struct Waits<'a> {
