@@ -16,8 +16,8 @@ use crate::{
 };
 
 /// The hint for a destination that a rule denies.
-const PROHIBITED: &str = "the rules of the pod's group do not allow `icmp` to this destination, or the gateway may not send it: add \"icmp\" to \
-     `protocols` of a rule, and see the log and the audit log of the gateway";
+const PROHIBITED: &str = "add \"icmp\" to `protocols` of a rule of the pod's group for this destination; the log and the audit log of the \
+     gateway have the reason";
 
 /// What became of a request.
 pub(super) struct Answer {
