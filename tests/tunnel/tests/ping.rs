@@ -125,6 +125,15 @@ impl Pod {
         said(&self.command(&all).output().unwrap())
     }
 
+    fn v6(&self) -> String {
+        let output =
+            self.command(&["status", &self.interface, "--json", "--interval", "0"]).output().unwrap();
+        let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let all = status[0]["addresses"].as_array().unwrap();
+        let mut found = all.iter().filter_map(|address| address.as_str()?.strip_suffix("/128"));
+        found.next().unwrap().to_owned()
+    }
+
     fn name(&self) -> String {
         format!("{}.gpu.warren.internal", self.host.name())
     }
@@ -149,6 +158,11 @@ fn ping_from(pod: &Pod, other: &Pod, gateway: &Gateway, by: By) {
     assert!(lines[1].starts_with("64 bytes from 10.100.0."), "{}", context(&got));
     assert!(got.1.contains("3 sent, 3 answered, 0 % lost"), "{}", context(&got));
     assert!(got.1.contains("min/avg/max/mdev"), "{}", context(&got));
+
+    // The same pod by its IPv6 address.
+    let got = pod.ping(&[&other.v6(), "-c", "1"]);
+    assert_eq!(got.0, 0, "{}", context(&got));
+    assert!(got.1.contains("64 bytes from fd00:100::"), "{}", context(&got));
 
     // A host behind the gateway, with the largest packets, as JSON.
     let got = pod.ping(&["10.240.0.2", "-c", "2", "-i", "0.1", "-s", "1392", "--json"]);

@@ -77,7 +77,8 @@ pub(super) fn echo(
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        loop {
+        // A raw socket receives all of ICMP, which may not end.
+        while Instant::now() < until {
             match recvfrom(&socket, &mut buffer[..], RecvFlags::DONTWAIT) {
                 Ok((length, _, from)) => {
                     let from = from.and_then(address).unwrap_or(to);
