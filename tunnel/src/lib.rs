@@ -26,7 +26,7 @@ use runtime::{
     problem::{Problem, Result},
 };
 
-/// Runs one command and returns the exit code: 0 on success, 1 on failure; `doctor`, `exec` and `sync` have their own.
+/// Runs one command and returns the exit code: 0 on success, 1 on failure; some commands have their own.
 pub fn run(cli: Cli) -> u8 {
     if let Err(problem) = cli.refuse_keys() {
         print_error(&problem);
@@ -50,6 +50,8 @@ pub fn run(cli: Cli) -> u8 {
         Command::Token(command) => commands::token::token(&command),
         Command::Topology(args) => commands::topology::topology(&args),
         Command::Status(args) => quiet().and_then(|()| commands::status::status(&args)),
+        Command::Ping(args) => return or_two(quiet().and_then(|()| commands::ping::run(&args))),
+        Command::Netcheck(args) => return or_two(quiet().and_then(|()| commands::netcheck::run(&args))),
         Command::Reload(args) => commands::reload::reload(args.interface.as_ref()),
         Command::Sync(args) => return quiet().map_or(1, |()| commands::sync::run(&args)),
         Command::Fetch(args) => {
@@ -63,10 +65,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Genpsk(args) => commands::keys::genpsk(args.out.as_deref()),
         Command::Pubkey(_) => commands::keys::pubkey(),
         Command::Doctor(args) => {
-            return commands::doctor::run(&args).unwrap_or_else(|problem| {
-                print_error(&problem);
-                2
-            });
+            return or_two(commands::doctor::run(&args));
         }
         Command::EnterNetwork(args) => return commands::exec::enter(&args),
         Command::MakeSockets => warren_device::namespace::serve(std::io::stdin().as_fd())
@@ -79,6 +78,14 @@ pub fn run(cli: Cli) -> u8 {
             1
         }
     }
+}
+
+/// The exit code of a command for which 1 is a result.
+fn or_two(result: Result<u8>) -> u8 {
+    result.unwrap_or_else(|problem| {
+        print_error(&problem);
+        2
+    })
 }
 
 fn quiet() -> Result<()> {

@@ -80,6 +80,12 @@ fn request<'a>(ip: &Ip<'a>) -> Message<'a> {
     Message::Echo { number: number(ip), data: &ip.payload[8..] }
 }
 
+/// The number of the echo request that an error quotes.
+pub(crate) fn quoted_request(quoted: &Ip<'_>) -> Option<(u16, u16)> {
+    let request = if quoted.protocol == ICMP4 { 8 } else { 128 };
+    (quoted.payload.len() >= 8 && quoted.payload[..2] == [request, 0]).then(|| number(quoted))
+}
+
 /// As above.
 fn number(ip: &Ip<'_>) -> (u16, u16) {
     let of = |at: usize| u16::from_be_bytes([ip.payload[at], ip.payload[at + 1]]);
@@ -100,6 +106,12 @@ pub enum Unreachable {
 }
 
 impl Unreachable {
+    /// The reason behind the code of a message of type "destination unreachable".
+    #[must_use]
+    pub fn of_code(v4: bool, code: u8) -> Self {
+        if v4 { Self::reason4(code) } else { Self::reason6(code) }
+    }
+
     /// Of a code of RFC 792 and RFC 1122 section 3.2.2.1. A protocol that the host does not have is as good as a closed port.
     fn reason4(code: u8) -> Self {
         match code {

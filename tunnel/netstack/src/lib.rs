@@ -53,7 +53,9 @@ pub use config::{Config, Keepalive};
 pub use congestion::Congestion;
 pub use icmp::Unreachable;
 pub use listen::{Listen, ListenerId};
-pub use stack::{ConnectError, Echo, Event, Memory, Ping, RecvError, Stack, Stats, StreamId, StreamInfo};
+pub use stack::{
+    ConnectError, Echo, Event, Memory, Ping, Pong, RecvError, Stack, Stats, StreamId, StreamInfo,
+};
 pub use tcp::{CloseReason, State};
 pub use udp::{Datagram, SocketId, UdpError, Undelivered};
 pub use wire::{MAX_MTU, MIN_MTU};

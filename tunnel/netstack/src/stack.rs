@@ -76,7 +76,7 @@ pub enum Event {
     Datagram(SocketId),
     /// [`Stack::echo_recv`] has something.
     Echo,
-    /// An answer has arrived: see [`Stack::answered`].
+    /// An answer has arrived: see [`Stack::pong`].
     Pong(Ping),
 }
 
@@ -89,6 +89,20 @@ pub struct Ping {
     pub destination: IpAddr,
     /// Identifier and sequence number.
     pub number: (u16, u16),
+}
+
+/// What came back for an echo request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pong {
+    /// Its answer.
+    Answered,
+    /// The report of a router or of the host that it was not delivered.
+    Undelivered {
+        /// Who reports it.
+        by: IpAddr,
+        /// Why.
+        why: Unreachable,
+    },
 }
 
 /// An echo request for another host (with `accept_any`).
@@ -229,8 +243,8 @@ pub struct Stack {
     control: VecDeque<Control>,
     raw: VecDeque<Vec<u8>>,
     echoes: VecDeque<Echo>,
-    /// Echo requests that were sent, and whether they were answered.
-    pings: HashMap<Ping, bool, Keyed>,
+    /// Echo requests that were sent, and what came back.
+    pings: HashMap<Ping, Option<Pong>, Keyed>,
     udp: Udp,
     fragments: Fragments,
     paths: HashMap<IpAddr, (usize, Nanos), Keyed>,

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use warren_netstack::{
-    Batch, CloseReason, Config, Echo, Event, Listen, ListenerId, Stack, State, StreamId, Unreachable,
+    Batch, CloseReason, Config, Echo, Event, Listen, ListenerId, Ping, Pong, Stack, State, StreamId,
+    Unreachable,
 };
 
 const POD: [IpAddr; 2] =
@@ -112,6 +113,39 @@ fn echoes_of_other_hosts_are_told_and_answered() {
         let header = if from.is_ipv4() { 20 } else { 40 };
         let kinds: Vec<(u8, u8)> = batch.iter().map(|packet| (packet[header], packet[header + 1])).collect();
         assert_eq!(kinds, if from.is_ipv4() { [(0, 0), (3, 1)] } else { [(129, 0), (1, 3)] });
+    }
+}
+
+#[test]
+fn an_echo_request_learns_of_its_answer_or_of_the_reason_why_there_is_none() {
+    for (source, destination) in POD.into_iter().zip(HOST) {
+        for why in [None, Some(Unreachable::Prohibited), Some(Unreachable::Host)] {
+            let mut pair = Pair::new();
+            let ping = Ping { source, destination, number: (3, 4) };
+            assert_eq!(pair.pod.address_towards(destination), Some(source));
+            assert!(pair.pod.ping(NOW, ping, b"data"));
+            assert!(!pair.pod.ping(NOW, ping, b"data"), "the same request waits");
+            pair.run();
+            let echo = pair.gateway.echo_recv().expect("an echo");
+            assert_eq!(pair.pod.pong(&ping), None);
+            // An error about another request says nothing about this one.
+            pair.gateway.echo_unreachable(NOW, &Echo { number: (3, 5), ..echo.clone() }, Unreachable::Host);
+            pair.run();
+            assert_eq!(pair.pod.pong(&ping), None);
+            match why {
+                None => pair.gateway.echo_reply(NOW, &echo),
+                Some(why) => pair.gateway.echo_unreachable(NOW, &echo, why),
+            }
+            pair.run();
+            let expected = match why {
+                None => Pong::Answered,
+                Some(why) => Pong::Undelivered { by: destination, why },
+            };
+            assert_eq!(pair.pod.pong(&ping), Some(expected));
+            assert_eq!(pair.pod.poll_event(), Some(Event::Pong(ping)));
+            pair.pod.forget_ping(&ping);
+            assert_eq!(pair.pod.pong(&ping), None);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Events that end the agent or change its configuration, and who sends them.
 
-use std::sync::mpsc::{self, Sender, SyncSender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender};
+use std::time::Duration;
 
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
@@ -11,6 +12,10 @@ use warren_wire::config::Config;
 use crate::runtime::control::DATAPATH;
 use crate::runtime::problem::{Context, Problem, Result};
 use crate::runtime::supervise::Supervisor;
+use crate::runtime::uapi::Gateway;
+
+/// Timeout for the list of gateways: an agent that enrols again is busy for as long.
+const GATEWAYS_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// Events that the main thread waits for.
 pub(super) enum Event {
@@ -21,6 +26,8 @@ pub(super) enum Event {
     Failed(String),
     /// Switch to this configuration.
     Replace(Box<Config>),
+    /// List the peers of the configuration, for the requester.
+    Gateways(SyncSender<Vec<Gateway>>),
     /// Reload the file; the result goes to the requester, if there is one (not for a signal).
     Reload(Option<SyncSender<Result<String>>>),
 }
@@ -36,6 +43,20 @@ impl Reloader {
     /// Reports that the tunnel has failed.
     pub(super) fn failed(&self) {
         self.supervisor.died(DATAPATH);
+    }
+
+    /// The peers of the configuration.
+    ///
+    /// # Errors
+    /// When the agent is shutting down, or busy with a reload for long.
+    pub(super) fn gateways(&self) -> Result<Vec<Gateway>> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let gone = || Problem::new("the agent is shutting down");
+        self.events.send(Event::Gateways(answer)).map_err(|_| gone())?;
+        answered.recv_timeout(GATEWAYS_TIMEOUT).map_err(|error| match error {
+            RecvTimeoutError::Timeout => Problem::new("the agent is busy").hint("try again"),
+            RecvTimeoutError::Disconnected => gone(),
+        })
     }
 
     /// Reloads the file and returns a summary of the changes.

@@ -19,12 +19,13 @@ use warren_wire::{
 
 use super::{
     carriers::Carriers,
+    echo::{self, Inside, Pinger},
     events::Reloader,
     network::Network,
     peers,
     proxies::dns_zones,
     settings::Settings,
-    tunnel::{Tunnel, TunnelHandle, Up, failure, mtu_for, reload_answer, status_answer},
+    tunnel::{Tunnel, TunnelHandle, Up, mtu_for},
 };
 use crate::runtime::{
     control::{Facts, FilePeer, difference},
@@ -35,7 +36,7 @@ use crate::runtime::{
     problem::{Context, Problem, Result},
     status::{Moved, Peer, Status},
     supervise::Supervisor,
-    uapi::{self, Request, errno},
+    uapi::{self, errno},
 };
 
 /// Interval between checks of peers whose endpoint is a name.
@@ -95,7 +96,12 @@ impl KernelTunnel {
         });
         let served = Arc::clone(&shared);
         let supervisor = reloader.supervisor.clone();
-        let handler = Arc::new(move |request| answer(&request, &served, &reloader));
+        let pinger = Pinger::new(Inside::Machine, None)?;
+        // `wg` uses the kernel's interface.
+        let handler = Arc::new(move |request| {
+            let answer = echo::answer(&request, served.as_ref(), &reloader, &pinger);
+            answer.unwrap_or_else(|| errno(libc::EOPNOTSUPP).into_bytes())
+        });
         let uapi = uapi::Server::bind(interface.fallback_socket(&settings.folder), handler, &supervisor)?;
         let watch = watch(Arc::clone(&shared), &supervisor)?;
         Ok(Up {
@@ -163,16 +169,6 @@ impl TunnelHandle for Shared {
     fn alive(&self) -> bool {
         self.kernel.lock().status().is_ok()
     }
-}
-
-fn answer(request: &Request, shared: &Shared, reloader: &Reloader) -> Vec<u8> {
-    let result = match request {
-        Request::Status => status_answer(shared),
-        Request::Reload => reload_answer(reloader),
-        // `wg` uses the kernel's interface.
-        Request::Get | Request::Set(_) => Ok(errno(libc::EOPNOTSUPP).into_bytes()),
-    };
-    result.unwrap_or_else(|problem| failure(&problem))
 }
 
 /// Resolves the endpoint names of peers that do not answer. Without names it sleeps forever.

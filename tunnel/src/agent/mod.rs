@@ -3,12 +3,14 @@
 //! ```text
 //! run, scoped ─► supervisor ─► backend ─► userspace, kernel      network, hooks: changes to the machine
 //! settings ─► enrolled: token ─► gateways                        proxies: for a tunnel without an interface
+//!                                                                echo: for `warren-tunnel ping`
 //! ```
 
 mod args;
 mod backend;
 mod carriers;
 mod choice;
+mod echo;
 mod enrolled;
 mod events;
 mod hooks;

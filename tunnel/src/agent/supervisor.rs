@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use signal_hook::consts::SIGINT;
-use warren_wire::{PublicKey, config::Config};
+use warren_wire::{
+    PublicKey,
+    config::{Config, Peer},
+};
 
 use super::{
     backend,
@@ -29,6 +32,7 @@ use crate::runtime::{
     problem::{Problem, Result},
     status::Status,
     supervise::Supervisor,
+    uapi::Gateway,
 };
 
 /// A tunnel that is up.
@@ -166,6 +170,7 @@ impl Agent {
                         _ = requester.try_send(result);
                     }
                 }
+                Ok(Event::Gateways(requester)) => _ = requester.try_send(self.gateways()),
                 Ok(Event::Replace(config)) => {
                     if let Err(problem) = self.take(*config) {
                         log::warn(&problem);
@@ -217,6 +222,25 @@ impl Agent {
             enrolled.release();
         }
         tracing::info!(%interface, "tunnel is down");
+    }
+
+    /// The peers of the configuration, with their names if the agent has enrolled.
+    fn gateways(&self) -> Vec<Gateway> {
+        let names = match &self.settings.source {
+            Source::Token(enrolled) => enrolled.names(),
+            Source::File(_) | Source::Stdin => Vec::new(),
+        };
+        let name = |key| names.iter().find(|(of, _)| *of == key).map(|(_, name)| name.clone());
+        let gateway = |peer: &Peer| Gateway {
+            name: name(peer.public_key),
+            key: peer.public_key,
+            udp: peer.endpoint.clone(),
+            tls: peer.tls.as_ref().map(|tls| tls.endpoint.clone()),
+            pins: peer.tls.as_ref().and_then(|tls| tls.pins.clone()),
+            tls_name: peer.tls.as_ref().and_then(|tls| tls.name.clone()),
+            in_use: !peer.allowed_ips.is_empty(),
+        };
+        self.settings.config.peers.iter().map(gateway).collect()
     }
 
     fn reload(&mut self) -> Result<String> {

@@ -1,6 +1,6 @@
 //! Arguments of the commands that run once, and of `exec`.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::Args;
 
@@ -8,7 +8,7 @@ use warren_sync::Location;
 
 use crate::{
     agent::{AgentArgs, KeyArgument},
-    runtime::{host::InterfaceName, log::LogFormat},
+    runtime::{host::InterfaceName, log::LogFormat, uapi::PONG_TIMEOUT_MAX},
 };
 
 /// Arguments of `exec`.
@@ -151,9 +151,81 @@ pub struct DoctorArgs {
     pub token_file: Option<PathBuf>,
 }
 
+/// Arguments of `ping`.
+#[derive(Debug, Args)]
+pub struct PingArgs {
+    /// Name, which the gateway resolves, or address
+    #[arg(value_name = "DESTINATION")]
+    pub destination: String,
+    /// Interface of the agent [default: the only running one]
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<InterfaceName>,
+    /// Number of echo requests [default: until Ctrl-C]
+    #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// Seconds between two requests, from 0.1 to 3600
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    pub interval: Duration,
+    /// Bytes of data in a request; with the headers at most the MTU of the tunnel
+    #[arg(long, short, value_name = "BYTES", default_value = "56")]
+    pub size: u16,
+    /// Timeout for each answer in seconds, from 0.1 to 10
+    #[arg(long, short = 'W', value_name = "SECONDS", default_value = "4", value_parser = pong_timeout)]
+    pub timeout: Duration,
+    /// Print a line of JSON for each request, and one with the summary
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `netcheck`.
+#[derive(Debug, Args)]
+pub struct NetcheckArgs {
+    /// Measure the gateways of the running agent of this interface [default: those of a file or token, else of the only agent]
+    pub interface: Option<InterfaceName>,
+    /// Measure the peers of this configuration file
+    #[arg(long, value_name = "FILE", env = "WARREN_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Measure the gateways of the enrolment token in this file; WARREN_TOKEN may hold the token itself
+    #[arg(long, value_name = "FILE", env = "WARREN_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Number of probes by each carrier, from 1 to 20
+    #[arg(long, value_name = "COUNT", default_value = "5", value_parser = clap::value_parser!(u8).range(1..=20))]
+    pub count: u8,
+    /// Timeout for each answer in seconds, from 0.1 to 10
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = pong_timeout)]
+    pub timeout: Duration,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    seconds(text, Duration::from_secs(3600))
+}
+
+fn pong_timeout(text: &str) -> Result<Duration, String> {
+    seconds(text, PONG_TIMEOUT_MAX)
+}
+
+/// Seconds, which may have a fraction.
+fn seconds(text: &str, most: Duration) -> Result<Duration, String> {
+    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| (Duration::from_millis(100)..=most).contains(time))
+        .ok_or_else(|| format!("write seconds from 0.1 to {}", most.as_secs()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seconds_have_fractions_and_bounds() {
+        assert_eq!(interval("0.25").unwrap(), Duration::from_millis(250));
+        assert_eq!(pong_timeout("10").unwrap(), PONG_TIMEOUT_MAX);
+        for text in ["0", "0.05", "10.1", "-1", "nan", "inf", "1s", ""] {
+            assert_eq!(pong_timeout(text).unwrap_err(), "write seconds from 0.1 to 10", "{text}");
+        }
+    }
 
     #[test]
     fn names_of_partitions_contain_the_separator() {

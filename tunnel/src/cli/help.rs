@@ -224,6 +224,47 @@ Examples:
   # Print one interface as JSON, without rates
   warren-tunnel status wg0 --json --interval 0";
 
+pub(super) const PING: &str = "\
+The agent sends the requests, so they need no privileges and no interface. It also resolves the
+name: by the DNS server of the gateway if the name is in one of its private domains. If a rule
+denies the destination, the gateway reports it as administratively prohibited. Ctrl-C ends the
+command and prints the summary. At most 8 requests wait for an answer at the same time.
+
+Exit code: 0 an answer came, 1 none came, 2 no request was sent: wrong arguments, no running
+agent, an unknown name, or no route through the tunnel.
+
+Examples:
+  # Ping another pod by name
+  warren-tunnel ping train-0.gpu.warren.internal
+
+  # Send three full packets to a host behind the gateway
+  warren-tunnel ping 10.0.0.5 --count 3 --size 1392
+
+  # Print JSON, and choose one of several agents
+  warren-tunnel ping 10.0.0.5 --count 3 --json --interface warren0";
+
+pub(super) const NETCHECK: &str = "\
+Measures the round trip to each gateway of a token, a configuration file or a running agent. Over UDP
+it times WireGuard handshakes with a key of its own, and over TLS the handshakes of new connections.
+It does not enrol, does not use up the token, and does not disturb a running agent.
+
+The gateways are those of INTERFACE, else of --config, --token-file or WARREN_TOKEN, else of the only
+running agent. The peers of a configuration that are not gateways answer only the key of the file,
+which is used unless a running agent has it.
+
+Exit code: 0 everything answers, 1 something does not answer, 2 nothing answers or nothing was
+measured.
+
+Examples:
+  # Measure the gateways of the running agent, or of WARREN_TOKEN
+  warren-tunnel netcheck
+
+  # Measure the gateways of a token with ten probes each, and print JSON
+  warren-tunnel netcheck --token-file token --count 10 --json
+
+  # Measure the peers of a configuration
+  warren-tunnel netcheck --config pod.conf";
+
 pub(super) const RELOAD: &str = "\
 Examples:
   # Reload the only running agent

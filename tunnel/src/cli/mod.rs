@@ -10,8 +10,8 @@ mod tests;
 use clap::{Parser, Subcommand};
 
 pub use args::{
-    AttachArgs, DoctorArgs, EnterArgs, ExecArgs, FetchArgs, LogsArgs, OutArgs, PubkeyArgs, ReloadArgs,
-    StatusArgs,
+    AttachArgs, DoctorArgs, EnterArgs, ExecArgs, FetchArgs, LogsArgs, NetcheckArgs, OutArgs, PingArgs,
+    PubkeyArgs, ReloadArgs, StatusArgs,
 };
 pub use gateway::{AdminArgs, GatewayArgs, GatewayCommand, TokenCommand, TopologyArgs};
 pub use sync::{Bytes, SyncArgs};
@@ -81,6 +81,12 @@ pub enum Command {
     /// Show the state of running tunnels and their peers
     #[command(after_help = help::STATUS)]
     Status(StatusArgs),
+    /// Send echo requests through the tunnel of a running agent
+    #[command(after_help = help::PING)]
+    Ping(PingArgs),
+    /// Measure latency and loss to each gateway over UDP and TLS, and show which an agent would use
+    #[command(after_help = help::NETCHECK)]
+    Netcheck(NetcheckArgs),
     /// Reload the configuration file of a running agent; unchanged peers keep their sessions
     #[command(after_help = help::RELOAD)]
     Reload(ReloadArgs),

@@ -72,6 +72,8 @@ fn help_is_as_documented() {
         "topology",
         "token",
         "status",
+        "ping",
+        "netcheck",
         "reload",
         "sync",
         "fetch",

@@ -9,6 +9,8 @@ mod files;
 pub mod gateway;
 pub mod keys;
 pub mod logs;
+pub mod netcheck;
+pub mod ping;
 pub mod reload;
 pub mod status;
 pub mod sync;

@@ -126,7 +126,10 @@ impl Running {
         let peer_table = Arc::new(PeerTable::default());
 
         let udp = Arc::new(bind(config.listen.udp)?);
-        let engine = Engine::new(EngineConfig::new(key.clone()), *random()?);
+        let engine = Engine::new(
+            EngineConfig { answer_strangers: true, ..EngineConfig::new(key.clone()) },
+            *random()?,
+        );
         let context = ForwardContext {
             runtime: runtime.handle().clone(),
             supervisor: supervisor.clone(),

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 
-use warren_netstack::CloseReason;
+use warren_netstack::{CloseReason, Unreachable};
 
 /// Why a connection did not come up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -89,6 +89,38 @@ impl From<BindError> for io::Error {
         };
         io::Error::new(kind, error)
     }
+}
+
+/// An echo request that was not delivered, as a router or the host reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{by} reports: {}", self.reason())]
+pub struct Undeliverable {
+    /// Who reports it.
+    pub by: IpAddr,
+    /// Why.
+    pub why: Unreachable,
+}
+
+impl Undeliverable {
+    /// The reason in words.
+    pub fn reason(&self) -> &'static str {
+        match self.why {
+            Unreachable::Network => "network unreachable",
+            Unreachable::Host => "host unreachable",
+            Unreachable::Port => "port unreachable",
+            Unreachable::Prohibited => "administratively prohibited",
+        }
+    }
+}
+
+pub(super) fn undelivered(by: IpAddr, why: Unreachable) -> io::Error {
+    let kind = match why {
+        Unreachable::Network => ErrorKind::NetworkUnreachable,
+        Unreachable::Host => ErrorKind::HostUnreachable,
+        Unreachable::Port => ErrorKind::ConnectionRefused,
+        Unreachable::Prohibited => ErrorKind::PermissionDenied,
+    };
+    io::Error::new(kind, Undeliverable { by, why })
 }
 
 /// What reading from or writing to a stream that is over gives.

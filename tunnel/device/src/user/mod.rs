@@ -31,7 +31,7 @@ use std::time::Duration;
 
 pub use datagrams::Datagrams;
 pub use driver::{Driver, Turn};
-pub use error::{BindError, ConnectError};
+pub use error::{BindError, ConnectError, Undeliverable};
 pub use forward::{Admission, Arrival, Forwarded, Incoming};
 pub use listener::Listener;
 pub use net::Net;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use warren_netstack::{ConnectError as Refusal, Listen, Memory, Ping, Stack, State, StreamId};
+use warren_netstack::{ConnectError as Refusal, Listen, Memory, Ping, Pong, Stack, State, StreamId};
 
-use super::error::down;
+use super::error::{down, undelivered};
 use super::shared::{Shared, Side, remember};
 use super::{BindError, ConnectError, Datagrams, Listener, Stream};
 
@@ -120,11 +120,16 @@ impl Net {
     /// Sends an echo request, in the name of any host, and waits for its answer. Dropping the future gives up.
     ///
     /// # Errors
-    /// `NotConnected`: the tunnel has ended. `ResourceBusy`: the request is not sent, see [`Stack::ping`].
+    /// `NetworkDown`: the tunnel has ended. `ResourceBusy`: the same request waits already, or too many do. `InvalidInput`: the
+    /// families differ, or it does not fit into a packet. Else the error has an [`Undeliverable`](super::Undeliverable).
     pub async fn ping(&self, ping: Ping, data: &[u8]) -> io::Result<()> {
         let sent = self.shared.with(|state, now| {
             if state.closed {
                 return Err(down());
+            }
+            let fits = data.len() + ping_headers(ping.source) <= state.mtu;
+            if !fits || ping.source.is_ipv4() != ping.destination.is_ipv4() {
+                return Err(io::ErrorKind::InvalidInput.into());
             }
             if !state.stack.ping(now, ping, data) {
                 return Err(io::ErrorKind::ResourceBusy.into());
@@ -139,8 +144,10 @@ impl Net {
                 if state.closed {
                     return Poll::Ready(Err(down()));
                 }
-                if state.stack.answered(&ping) {
-                    return Poll::Ready(Ok(()));
+                match state.stack.pong(&ping) {
+                    Some(Pong::Answered) => return Poll::Ready(Ok(())),
+                    Some(Pong::Undelivered { by, why }) => return Poll::Ready(Err(undelivered(by, why))),
+                    None => {}
                 }
                 if let Some(slot) = state.pings.get_mut(&ping) {
                     remember(slot, context);
@@ -149,6 +156,11 @@ impl Net {
             })
         })
         .await
+    }
+
+    /// The device's own address for packets to a host.
+    pub fn address_towards(&self, to: IpAddr) -> Option<IpAddr> {
+        self.shared.lock().stack.address_towards(to)
     }
 
     /// Changes the device's own addresses. Streams of an address that is gone end.
@@ -186,6 +198,11 @@ impl Net {
     pub fn memory(&self) -> Memory {
         self.shared.lock().stack.memory()
     }
+}
+
+/// The headers of an echo request.
+fn ping_headers(source: IpAddr) -> usize {
+    if source.is_ipv4() { 28 } else { 48 }
 }
 
 /// An echo request without an answer; forgotten when it is dropped.

@@ -83,15 +83,21 @@ impl Stack {
         if !fits || !same || self.pings.len() >= MAX_PINGS || self.pings.contains_key(&ping) {
             return false;
         }
-        self.pings.insert(ping, false);
+        self.pings.insert(ping, None);
         self.push_raw(icmp::echo(ping.source, ping.destination, false, ping.number, data));
         true
     }
 
-    /// Whether the answer to an echo request has arrived.
+    /// What came back for an echo request so far.
     #[must_use]
-    pub fn answered(&self, ping: &Ping) -> bool {
-        self.pings.get(ping).copied().unwrap_or(false)
+    pub fn pong(&self, ping: &Ping) -> Option<Pong> {
+        self.pings.get(ping).copied().flatten()
+    }
+
+    /// The own address for packets to a host.
+    #[must_use]
+    pub fn address_towards(&self, to: IpAddr) -> Option<IpAddr> {
+        self.config.addresses.iter().copied().find(|own| own.is_ipv4() == to.is_ipv4())
     }
 
     /// Waits for an answer no longer.

@@ -236,7 +236,7 @@ impl Stack {
             Message::Echo { number, data } => return self.forward_echo(ip, number, data),
             Message::Reply(number) => {
                 let ping = Ping { source: ip.destination, destination: ip.source, number };
-                *self.pings.get_mut(&ping)? = true;
+                *self.pings.get_mut(&ping)? = Some(Pong::Answered);
                 self.events.push_back(Event::Pong(ping));
             }
             Message::TooBig(mtu, quoted) => {
@@ -261,6 +261,12 @@ impl Stack {
                 let remote = SocketAddr::new(quoted.destination, u16::from_be_bytes([c, d]));
                 let notified = self.udp.fail(Undelivered { local, remote, by: ip.source, why })?;
                 self.events.extend(notified.map(Event::Datagram));
+            }
+            Message::Unreachable(why, quoted) if matches!(quoted.protocol, ICMP4 | ICMP6) => {
+                let number = icmp::quoted_request(&quoted)?;
+                let ping = Ping { source: quoted.source, destination: quoted.destination, number };
+                *self.pings.get_mut(&ping)? = Some(Pong::Undelivered { by: ip.source, why });
+                self.events.push_back(Event::Pong(ping));
             }
             Message::Unreachable(why, quoted) => {
                 let index = self.quoted_stream(&quoted)?;

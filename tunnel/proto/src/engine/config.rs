@@ -16,13 +16,16 @@ pub struct EngineConfig {
     /// Handshake messages a second above which the engine is "under load" and asks for cookies.
     /// One message costs about a fifth of a millisecond of a core.
     pub load_threshold: u32,
+    /// Whether an initiation that is refused, but was made with our public key, gets a cookie reply: whoever measures the path
+    /// to us learns that it works, and nothing else. At most 20 a second to a source.
+    pub answer_strangers: bool,
 }
 
 impl EngineConfig {
     /// The usual settings.
     #[must_use]
     pub fn new(private_key: PrivateKey) -> Self {
-        Self { private_key, load_threshold: 250 }
+        Self { private_key, load_threshold: 250, answer_strangers: false }
     }
 }
 
@@ -119,7 +122,7 @@ pub struct EngineStats {
     pub malformed: u64,
     /// Messages whose mac1 does not fit: refused before anything else.
     pub bad_mac1: u64,
-    /// Messages under load without a valid mac2; each got a cookie reply.
+    /// Messages that got a cookie reply: under load without a valid mac2, or of a stranger.
     pub cookies_sent: u64,
     /// Messages under load from a source above its limit.
     pub source_limited: u64,

@@ -56,6 +56,8 @@ pub struct Engine {
     load: Load,
     jar: CookieJar,
     limiter: SourceLimiter,
+    /// Answers to strangers; `None`: they get none.
+    strangers: Option<SourceLimiter>,
     stats: EngineStats,
     departed: Traffic,
 }
@@ -72,6 +74,7 @@ impl Engine {
             own_macs: MacKeys::new(&identity.public()),
             identity,
             limiter: SourceLimiter::new(rng.array()),
+            strangers: config.answer_strangers.then(|| SourceLimiter::new(rng.array())),
             rng,
             peers: peers::Peers::new(known),
             indices: indices::Indices::default(),

@@ -8,7 +8,7 @@ use super::{Engine, Output};
 use crate::Now;
 use crate::handshake::message::{RESPONSE, blank, u32_at};
 use crate::handshake::noise::respond;
-use crate::plane::Endpoint;
+use crate::plane::{Carrier, Endpoint};
 use crate::time::limits::{COOKIE_LIFETIME, INITIATION_INTERVAL};
 
 impl Engine {
@@ -22,16 +22,30 @@ impl Engine {
             return true;
         }
         if !self.jar.verify_mac2(&mut self.rng, now.mono, from.remote, message) {
-            if let Some(bytes) = self.jar.reply(&mut self.rng, now.mono, from.remote, message, &self.own_macs)
-            {
-                self.stats.cookies_sent += 1;
-                self.outputs.push_back(Output::Transmit { to: from, peer: None, bytes });
-            }
+            self.send_cookie(now, from, message);
             return false;
         }
         let allowed = self.limiter.allow(now.mono, from.remote);
         self.stats.source_limited += u64::from(!allowed);
         allowed
+    }
+
+    fn send_cookie(&mut self, now: Now, from: Endpoint, message: &[u8]) {
+        let reply = self.jar.reply(&mut self.rng, now.mono, from.remote, message, &self.own_macs);
+        if let Some(bytes) = reply {
+            self.stats.cookies_sent += 1;
+            self.outputs.push_back(Output::Transmit { to: from, peer: None, bytes });
+        }
+    }
+
+    /// A refused initiation whose sender knows our public key. The reply is shorter than the initiation, so a forged source
+    /// address gains nothing. Under load there is none: what costs least is done then.
+    fn stranger(&mut self, now: Now, from: Endpoint, message: &[u8]) {
+        let Some(limiter) = &mut self.strangers else { return };
+        let permitted = from.carrier == Carrier::Udp && !self.load.is_under(now.mono);
+        if permitted && limiter.allow(now.mono, from.remote) {
+            self.send_cookie(now, from, message);
+        }
     }
 
     /// An initiation: answers it, and the session waits for its first data message.
@@ -41,6 +55,7 @@ impl Engine {
         let known = read.and_then(|(noise, key, stamp)| Some((noise, self.peers.by_key(&key)?, stamp)));
         let Some((noise, slot, stamp)) = known else {
             self.stats.refused_initiations += 1;
+            self.stranger(now, from, message);
             return;
         };
         let Some(state) = self.peers.get_mut(slot) else { return };

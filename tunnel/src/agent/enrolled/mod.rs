@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use warren_wire::config::{Config, Interface, Peer, TlsEndpoint};
 use warren_wire::enrolment::{Answer, HostInfo};
 use warren_wire::token::Claims;
-use warren_wire::{PrivateKey, PublicKey, Token};
+use warren_wire::{Name, PrivateKey, PublicKey, Token};
 
 use self::join::Request;
 use self::refusal::{Deferred, Refusals};
@@ -185,6 +185,12 @@ impl Enrolled {
             lease.answer.gateways.as_slice().iter().map(|gateway| gateway.key).collect();
         let active = keys.iter().position(|key| *key == lease.active).unwrap_or(0);
         (keys, active)
+    }
+
+    /// The names of the gateways by their keys.
+    pub(super) fn names(&self) -> Vec<(PublicKey, Name)> {
+        let lease = self.lease.lock();
+        lease.answer.gateways.as_slice().iter().map(|gateway| (gateway.key, gateway.name.clone())).collect()
     }
 
     /// Switches to another gateway.

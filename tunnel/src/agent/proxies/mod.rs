@@ -31,6 +31,7 @@ pub(crate) use sockets::Sockets;
 use tester::Tester;
 pub(crate) use tester::test as test_names;
 
+use super::echo::{self, Lookup};
 use crate::runtime::{
     ListenAddress,
     control::ServiceCounters,
@@ -92,6 +93,7 @@ pub(crate) struct Services {
     /// Applies another configuration.
     change: Box<dyn Fn(&Config) + Send + Sync>,
     counters: ServiceCounters,
+    lookup: Lookup,
     at: Proxies,
 }
 
@@ -116,6 +118,7 @@ impl Services {
         let direct = (!args.no_direct).then_some(System);
         let split = Split::new(inside.clone(), prefixes(config), direct);
         let route: Arc<Route<N>> = Arc::new(Outbound::new(split, names.clone(), connect_timeout));
+        let lookup = echo::lookup(names.clone(), runtime.handle().clone());
         let tester = Tester::new(names.clone(), runtime.handle().clone());
         let counters = counters::of(&proxies, inside.clone(), tester);
         let served = runtime.block_on(serve(&proxies, &route, inside, names.clone(), args, credentials));
@@ -123,7 +126,8 @@ impl Services {
             route.dial().set_prefixes(prefixes(config));
             names.set_zones(&zones(config));
         });
-        let mut services = Self { runtime: Some(runtime), proxies, change, counters, at: Proxies::default() };
+        let mut services =
+            Self { runtime: Some(runtime), proxies, change, counters, lookup, at: Proxies::default() };
         services.at = served?;
         Ok(services)
     }
@@ -136,6 +140,11 @@ impl Services {
     /// Their counters.
     pub(crate) fn counters(&self) -> ServiceCounters {
         self.counters.clone()
+    }
+
+    /// Looks up names as the proxies do.
+    pub(crate) fn lookup(&self) -> Lookup {
+        Arc::clone(&self.lookup)
     }
 
     /// Applies the prefixes and domains of another configuration.

@@ -19,12 +19,13 @@ use warren_wire::{PublicKey, config::Config};
 use self::errors::{device_problem, port_problem};
 use super::{
     carriers::Carriers,
+    echo::{self, Inside, Pinger},
     events::Reloader,
     network::Network,
     peers,
     proxies::{BUFFERS, Services, Sockets, dns_zones},
     settings::Settings,
-    tunnel::{Up, failure, mtu_for, reload_answer, status_answer},
+    tunnel::{Up, failure, mtu_for},
 };
 use crate::runtime::{
     control::{self, Command, DatapathHandle as _, Facts, FilePeer, Handle, Lookup, Parts},
@@ -64,6 +65,17 @@ enum Stack {
     Netstack(Net),
     /// In a network namespace of our own.
     Private(Box<PrivateNetwork>),
+}
+
+impl Stack {
+    /// The same for echo requests.
+    fn inside(&self) -> Inside {
+        match self {
+            Self::Interface => Inside::Machine,
+            Self::Netstack(net) => Inside::Netstack(net.clone()),
+            Self::Private(network) => Inside::Private(Arc::clone(network.namespace())),
+        }
+    }
 }
 
 /// The properties of a device.
@@ -220,7 +232,8 @@ impl UserspaceTunnel {
         let thread = control::start(parts, handle.clone())?;
         let answers = handle.clone();
         let supervisor = reloader.supervisor.clone();
-        let answer = Arc::new(move |request| answer(request, &answers, &reloader));
+        let pinger = Pinger::new(stack.inside(), services.as_ref().map(Services::lookup))?;
+        let answer = Arc::new(move |request| answer(request, &answers, &reloader, &pinger));
         let uapi = uapi::Server::bind(socket, answer, &supervisor)?;
         let tunnel = Self {
             services,
@@ -266,14 +279,16 @@ fn bind(port: u16, fwmark: Option<u32>) -> Result<Udp> {
 }
 
 /// Answers one request of the control socket.
-fn answer(request: Request, handle: &Handle, reloader: &Reloader) -> Vec<u8> {
+fn answer(request: Request, handle: &Handle, reloader: &Reloader, pinger: &Pinger) -> Vec<u8> {
+    if let Some(answer) = echo::answer(&request, handle, reloader, pinger) {
+        return answer;
+    }
     let result = match request {
         Request::Get => handle.request(Command::Get).map(|device| uapi::get(&device).as_bytes().to_vec()),
         Request::Set(set) => {
             handle.request(|done| Command::Set(set, done)).map(|number| errno(number).into_bytes())
         }
-        Request::Status => status_answer(handle),
-        Request::Reload => reload_answer(reloader),
+        _ => Ok(errno(libc::EOPNOTSUPP).into_bytes()),
     };
     result.unwrap_or_else(|problem| failure(&problem))
 }

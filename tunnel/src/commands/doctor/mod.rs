@@ -5,7 +5,7 @@ mod names;
 mod pod;
 mod token;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use serde::Serialize;
 use warren_wire::config::Config;
@@ -131,25 +131,28 @@ pub fn examine(config: Option<&Config>) -> Report {
     checks::examine(config)
 }
 
+/// Reads a configuration file.
+///
+/// # Errors
+/// When it cannot be read or is invalid.
+pub(super) fn config(path: &Path) -> Result<Config> {
+    let text = std::fs::read_to_string(path).map(zeroize::Zeroizing::new);
+    let text = text.map_err(|error| {
+        Problem::new(format!("cannot read configuration {}: {error}", path.display()))
+            .hint("check the path given with --config, or run as a user who may read the file")
+    })?;
+    Config::parse(&text).map_err(|error| {
+        Problem::new(format!("{}:{}:{}: {}", path.display(), error.line, error.column, error.what))
+            .hint(error.hint)
+    })
+}
+
 /// Checks, prints the report, and returns the exit code.
 ///
 /// # Errors
 /// When the given configuration cannot be read.
 pub fn run(args: &DoctorArgs) -> Result<u8> {
-    let config = match &args.config {
-        Some(path) => {
-            let text = std::fs::read_to_string(path).map(zeroize::Zeroizing::new);
-            let text = text.map_err(|error| {
-                Problem::new(format!("cannot read configuration {}: {error}", path.display()))
-                    .hint("check the path given with --config, or run as a user who may read the file")
-            })?;
-            Some(Config::parse(&text).map_err(|error| {
-                Problem::new(format!("{}:{}:{}: {}", path.display(), error.line, error.column, error.what))
-                    .hint(error.hint)
-            })?)
-        }
-        None => None,
-    };
+    let config = args.config.as_deref().map(config).transpose()?;
     let mut report = checks::examine(config.as_ref());
     report.findings.extend(names::examine());
     if let Some(token) = agent::token_of(args.token_file.as_deref())? {

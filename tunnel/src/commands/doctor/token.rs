@@ -1,23 +1,19 @@
 //! Whether the gateways of an enrolment token can be reached, over TLS and over UDP. The token is not used up.
 
-use std::io;
-use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use warren_transport::tls::exchange;
-use warren_wire::config::{Endpoint, TlsEndpoint};
-use warren_wire::token::{Claims, Gateway};
+use warren_wire::token::Claims;
 use warren_wire::{Token, UnixTime};
 
 use super::Finding;
-use crate::agent::Carriers;
-use crate::runtime::net;
+use crate::commands::netcheck::{
+    of_claims,
+    probe::{self, Failure, Plan, Samples, Target},
+};
 use crate::runtime::problem::{Problem, Result};
 
-/// Timeout for a TLS connection.
-const TLS_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long an ICMP error may take, three times.
-const UDP_TIMEOUT: Duration = Duration::from_millis(500);
+/// A few probes: `netcheck` measures, and this only looks whether something answers.
+const PLAN: Plan = Plan { count: 3, timeout: Duration::from_secs(5) };
 /// Number of gateways that are tried.
 const MAX_TRIED: usize = 8;
 
@@ -27,10 +23,15 @@ const MAX_TRIED: usize = 8;
 /// The token cannot be read.
 pub(super) fn examine(token: &Token, now: UnixTime) -> Result<Vec<Finding>> {
     let claims = token.peek().map_err(|error| Problem::new(format!("enrolment token: {error}")))?;
+    let (names, targets): (Vec<String>, Vec<Target>) = of_claims(&claims).into_iter().take(MAX_TRIED).unzip();
     let mut findings = vec![validity(&claims, now)];
-    for gateway in claims.gateways.as_slice().iter().take(MAX_TRIED) {
-        findings.push(tls(gateway));
-        findings.extend(gateway.udp.as_ref().map(|endpoint| udp(&gateway.name.to_string(), endpoint)));
+    for ((name, target), measured) in names.iter().zip(&targets).zip(probe::all(&targets, PLAN)) {
+        if let (Some(tls), Some(samples)) = (&target.tls, measured.tls) {
+            findings.push(by_tls(&format!("{name} ({})", tls.endpoint), samples));
+        }
+        if let (Some(endpoint), Some(samples)) = (&target.udp, measured.udp) {
+            findings.push(by_udp(&format!("{name} ({endpoint})"), samples));
+        }
     }
     Ok(findings)
 }
@@ -49,54 +50,33 @@ fn validity(claims: &Claims, now: UnixTime) -> Finding {
 }
 
 /// Gateways prove that they have the key of the pin in the token.
-fn tls(gateway: &Gateway) -> Finding {
+fn by_tls(name: &str, samples: Samples) -> Finding {
     const CHECK: &str = "gateway over TLS";
-    let endpoint = &gateway.tls;
-    let target = TlsEndpoint { endpoint: endpoint.clone(), pins: Some(gateway.pins.clone()), name: None };
-    match exchange(&Carriers::of_environment().target(&target, None), TLS_TIMEOUT) {
-        Ok(_) => Finding::ok(
-            CHECK,
-            format!("{} ({endpoint}) answers with the certificate of the token", gateway.name),
-        ),
-        Err(error) => {
-            Finding::missing(CHECK, format!("{} ({endpoint}): {error}", gateway.name), error.hint())
-        }
+    if let Some(time) = samples.times.iter().min() {
+        let text =
+            format!("{name} answers with the certificate of the token in {} ms", time.as_millis().max(1));
+        return Finding::ok(CHECK, text);
+    }
+    match samples.error {
+        Some(Failure::Other(what, hint)) => Finding::missing(CHECK, format!("{name}: {what}"), hint),
+        _ => Finding::missing(CHECK, format!("{name}: no answer"), "check that the gateway runs"),
     }
 }
 
-/// A gateway does not answer strangers over UDP, so only errors are certain.
-fn udp(name: &str, endpoint: &Endpoint) -> Finding {
+/// The agent falls back to TLS.
+fn by_udp(name: &str, samples: Samples) -> Finding {
     const CHECK: &str = "gateway over UDP";
     const HINT: &str =
         "if the network blocks UDP, the agent uses TLS; otherwise have the gateway's UDP port opened";
-    match net::resolve(endpoint, None).map(probe) {
-        Ok(Ok(())) => Finding::ok(
-            CHECK,
-            format!(
-                "{name} ({endpoint}): nothing refuses it; whether it passes shows when an agent is up, since gateways answer only peers"
-            ),
-        ),
-        Ok(Err(error)) => Finding::limited(CHECK, format!("{name} ({endpoint}): {error}"), HINT),
-        Err(problem) => Finding::limited(CHECK, format!("{name} ({endpoint}): {}", problem.what()), HINT),
+    if let Some(time) = samples.times.iter().min() {
+        return Finding::ok(CHECK, format!("{name} answers in {} ms", time.as_millis().max(1)));
     }
-}
-
-fn probe(to: SocketAddr) -> io::Result<()> {
-    let any: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
-    let socket = UdpSocket::bind(any)?;
-    socket.set_read_timeout(Some(UDP_TIMEOUT))?;
-    socket.connect(to)?;
-    for _ in 0..3 {
-        // The length and type of a handshake, which filters may look at. Without a valid MAC the gateway drops it.
-        let mut message = [0; 148];
-        message[0] = 1;
-        socket.send(&message)?;
-        match socket.recv(&mut [0; 64]) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-            answered => return answered.map(drop),
-        }
-    }
-    Ok(())
+    let what = match samples.error {
+        Some(Failure::Closed) => "the port is closed".to_owned(),
+        Some(Failure::Other(what, _)) => what,
+        Some(Failure::Silent) | None => "no answer".to_owned(),
+    };
+    Finding::limited(CHECK, format!("{name}: {what}"), HINT)
 }
 
 #[cfg(test)]
@@ -105,12 +85,27 @@ mod tests {
     use crate::commands::doctor::Outcome;
 
     #[test]
-    fn a_closed_udp_port_is_seen_and_silence_is_not_a_fault() {
-        let open = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let at: Endpoint = open.local_addr().unwrap().to_string().parse().unwrap();
-        assert_eq!(udp("gw-a", &at).outcome, Outcome::Ok);
-        drop(open);
-        let finding = udp("gw-a", &at);
-        assert_eq!(finding.outcome, Outcome::Limited, "{finding:?}");
+    fn what_does_not_answer_is_a_limitation_over_udp_and_a_fault_over_tls() {
+        let samples = |times: &[u64], error| Samples {
+            sent: 3,
+            times: times.iter().map(|time| Duration::from_micros(*time)).collect(),
+            error,
+        };
+        let answered = || samples(&[2500, 1700], None);
+        let findings = [
+            by_udp("gw-a (192.0.2.1:51820)", answered()),
+            by_udp("gw-a (192.0.2.1:51820)", samples(&[], Some(Failure::Silent))),
+            by_udp("gw-a (192.0.2.1:51820)", samples(&[], Some(Failure::Closed))),
+            by_tls("gw-a (192.0.2.1:443)", answered()),
+            by_tls(
+                "gw-a (192.0.2.1:443)",
+                samples(&[], Some(Failure::Other("refused".into(), "start it".into()))),
+            ),
+        ];
+        let outcomes = findings.clone().map(|finding| finding.outcome);
+        use Outcome::{Limited, Missing, Ok};
+        assert_eq!(outcomes, [Ok, Limited, Limited, Ok, Missing]);
+        let texts: Vec<&str> = findings.iter().map(|finding| finding.seen.as_str()).collect();
+        insta::assert_snapshot!(texts.join("\n"));
     }
 }

@@ -1,12 +1,15 @@
-//! The client of the control socket, for `status` and `reload`.
+//! The client of the control socket, for the commands beside a running agent.
 
 use std::{
     io::{Read, Write},
-    net::Shutdown,
+    net::{IpAddr, Shutdown},
     os::unix::net::UnixStream,
     time::Duration,
 };
 
+use serde::de::DeserializeOwned;
+
+use super::{Gateway, PingRequest, Pong};
 use crate::runtime::{
     host::{InterfaceName, folders},
     problem::{Context, Problem, Result},
@@ -70,13 +73,62 @@ fn refused(interface: &InterfaceName, lines: &[(String, String)], number: &str) 
 /// # Errors
 /// As [`exchange`].
 pub fn status_of(interface: &InterfaceName) -> Result<Status> {
-    let lines = exchange(interface, "warren_status=1")?;
-    let text = lines.iter().find(|(key, _)| key == "status").map(|(_, value)| value.as_str());
-    let text = text.ok_or_else(|| Problem::new(format!("{interface}: the answer contains no status")))?;
-    serde_json::from_str(text).map_err(|error| {
-        Problem::new(format!("{interface}: cannot parse the status: {error}"))
-            .hint("agent and command have different versions; restart the agent")
-    })
+    read(interface, "warren_status=1", "status")
+}
+
+/// Reads the peers of an agent as its configuration has them.
+///
+/// # Errors
+/// As [`exchange`].
+pub fn gateways_of(interface: &InterfaceName) -> Result<Vec<Gateway>> {
+    read(interface, "warren_gateways=1", "gateways")
+}
+
+/// Has an agent resolve a name through its tunnel.
+///
+/// # Errors
+/// As [`exchange`]; and there is no such name.
+pub fn addresses_of(interface: &InterfaceName, name: &str) -> Result<Vec<IpAddr>> {
+    read(interface, &format!("warren_resolve={name}"), "addresses")
+}
+
+/// Has an agent send an echo request through its tunnel, and waits for the result.
+///
+/// # Errors
+/// As [`exchange`]; and the request cannot be sent.
+pub fn ping(interface: &InterfaceName, request: &PingRequest) -> Result<Pong> {
+    let PingRequest { to, size, timeout } = request;
+    let request = format!("warren_ping={to}\nsize={size}\ntimeout_ms={}", timeout.as_millis());
+    read(interface, &request, "pong")
+}
+
+/// The value of one line of an answer.
+fn read<T: DeserializeOwned>(interface: &InterfaceName, request: &str, field: &str) -> Result<T> {
+    const HINT: &str = "agent and command have different versions; restart the agent";
+    let lines = exchange(interface, request)?;
+    let text = lines.iter().find(|(key, _)| key == field).map(|(_, value)| value.as_str());
+    let text =
+        text.ok_or_else(|| Problem::new(format!("{interface}: the answer contains no {field}")).hint(HINT))?;
+    serde_json::from_str(text)
+        .map_err(|error| Problem::new(format!("{interface}: cannot parse the {field}: {error}")).hint(HINT))
+}
+
+/// The only agent that runs for this user. `choose` is a command line for one of several.
+///
+/// # Errors
+/// There is none, or several.
+pub fn only_running(choose: &str) -> Result<InterfaceName> {
+    let mut running = running();
+    match running.len() {
+        1 => Ok(running.remove(0)),
+        0 => Err(Problem::new("no agent is running for this user")
+            .hint("start one with `warren-tunnel agent --config FILE`, or use sudo if it runs as root")),
+        _ => {
+            let names: Vec<&str> = running.iter().map(InterfaceName::as_str).collect();
+            Err(Problem::new(format!("several agents are running: {}", names.join(", ")))
+                .hint(format!("choose one: `{choose}`")))
+        }
+    }
 }
 
 /// Interfaces whose control socket answers.

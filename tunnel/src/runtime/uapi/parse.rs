@@ -1,12 +1,19 @@
 //! Parser for requests, which come from any process that can open the socket. Pure.
 
-use std::net::SocketAddr;
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use ipnet::IpNet;
 use warren_wire::key::{PresharedKey, PrivateKey, PublicKey};
 
+use super::PONG_TIMEOUT_MAX;
+
 /// Longer requests are refused: 10,000 peers with ten prefixes each fit eight times.
 pub const MAX_REQUEST: usize = 64 << 20;
+/// The longest name of DNS.
+const MAX_NAME: usize = 254;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +26,23 @@ pub enum Request {
     Status,
     /// `warren_reload=1`: one line `reload=TEXT`
     Reload,
+    /// `warren_gateways=1`: one line `gateways=JSON`
+    Gateways,
+    /// `warren_resolve=NAME`: one line `addresses=JSON`
+    Resolve(String),
+    /// `warren_ping=ADDRESS`: one line `pong=JSON`
+    Ping(PingRequest),
+}
+
+/// An echo request through the tunnel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PingRequest {
+    /// The destination.
+    pub to: IpAddr,
+    /// Bytes of data behind the ICMP header.
+    pub size: u16,
+    /// How long to wait for the answer.
+    pub timeout: Duration,
 }
 
 /// Changes of an interface, in the order in which they are made.
@@ -121,9 +145,34 @@ pub fn parse(request: &[u8]) -> Result<Request, Refusal> {
         ("get", "1") => lines.end(Request::Get),
         ("warren_status", "1") => lines.end(Request::Status),
         ("warren_reload", "1") => lines.end(Request::Reload),
+        ("warren_gateways", "1") => lines.end(Request::Gateways),
+        ("warren_resolve", name) if (1..=MAX_NAME).contains(&name.len()) => {
+            let name = name.to_owned();
+            lines.end(Request::Resolve(name))
+        }
+        ("warren_ping", to) => {
+            let to = to.parse().map_err(|_| Refusal::Invalid { line: 1 })?;
+            parse_ping(lines, to)
+        }
         ("set", "1") => parse_set(lines).map(|set| Request::Set(Box::new(set))),
         _ => Err(Refusal::Invalid { line: 1 }),
     }
+}
+
+fn parse_ping(mut lines: Lines<'_>, to: IpAddr) -> Result<Request, Refusal> {
+    let mut ping = PingRequest { to, size: 0, timeout: PONG_TIMEOUT_MAX };
+    while let Some((key, value)) = lines.next()? {
+        let invalid = Refusal::Invalid { line: lines.line };
+        match key {
+            "size" => ping.size = decimal(value).ok_or(invalid)?,
+            "timeout_ms" => {
+                let timeout = decimal(value).map(Duration::from_millis);
+                ping.timeout = timeout.filter(|timeout| *timeout <= PONG_TIMEOUT_MAX).ok_or(invalid)?;
+            }
+            _ => return Err(invalid),
+        }
+    }
+    Ok(Request::Ping(ping))
 }
 
 fn parse_set(mut lines: Lines<'_>) -> Result<Set, Refusal> {

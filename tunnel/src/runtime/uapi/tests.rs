@@ -39,6 +39,27 @@ fn a_whole_set_is_understood() {
 }
 
 #[test]
+fn requests_of_our_own_are_understood() {
+    let text = "warren_ping=10.100.0.3\nsize=56\ntimeout_ms=4000\n\n";
+    let ping = PingRequest { to: [10, 100, 0, 3].into(), size: 56, timeout: Duration::from_secs(4) };
+    assert_eq!(parse(text.as_bytes()), Ok(Request::Ping(ping)));
+    assert_eq!(parse(b"warren_resolve=a.internal\n\n"), Ok(Request::Resolve("a.internal".into())));
+    assert_eq!(parse(b"warren_gateways=1\n\n"), Ok(Request::Gateways));
+}
+
+#[test]
+fn answers_of_our_own_read_back() {
+    for pong in [
+        Pong::Answered { seconds: 0.001_25 },
+        Pong::Undelivered { by: [10, 0, 0, 1].into(), reason: PongReason::Prohibited },
+        Pong::Silent,
+    ] {
+        let text = serde_json::to_string(&pong).unwrap();
+        assert_eq!(serde_json::from_str::<Pong>(&text).unwrap(), pong, "{text}");
+    }
+}
+
+#[test]
 fn what_is_refused_names_its_line() {
     let peer = format!("public_key={}\n", key(2));
     for (text, line) in [
@@ -58,6 +79,12 @@ fn what_is_refused_names_its_line() {
         (format!("set=1\n{peer}endpoint=1.2.3.4:0\n\n"), 3),
         (format!("set=1\n{peer}endpoint=name:1\n\n"), 3),
         ("get=1\n\nget=1\n\n".into(), 2),
+        ("warren_ping=name\n\n".into(), 1),
+        ("warren_ping=10.0.0.1\nsize=65536\n\n".into(), 2),
+        ("warren_ping=10.0.0.1\nsize=1\ntimeout_ms=10001\n\n".into(), 3),
+        ("warren_ping=10.0.0.1\ncount=1\n\n".into(), 2),
+        ("warren_resolve=\n\n".into(), 1),
+        (format!("warren_resolve={}\n\n", "a".repeat(255)), 1),
     ] {
         assert_eq!(parse(text.as_bytes()), Err(Refusal::Invalid { line }), "{text:?}");
     }

@@ -16,6 +16,7 @@ use super::trust::{Refused, client_config};
 pub struct Exchange {
     stream: StreamOwned<ClientConnection, TcpStream>,
     binding: [u8; 32],
+    handshake: Duration,
 }
 
 impl Exchange {
@@ -23,6 +24,12 @@ impl Exchange {
     #[must_use]
     pub fn binding(&self) -> [u8; 32] {
         self.binding
+    }
+
+    /// How long the TLS handshake took on the TCP connection that was there: one round trip, and the computations of both ends.
+    #[must_use]
+    pub fn handshake(&self) -> Duration {
+        self.handshake
     }
 }
 
@@ -49,15 +56,17 @@ pub fn exchange(target: &Target, timeout: Duration) -> Result<Exchange, DialErro
     let config = client_config(&target.trust, Arc::clone(&refused)).map_err(tls)?;
     let mut connection = ClientConnection::new(Arc::new(config), server).map_err(tls)?;
     let mut io = &socket;
+    let begun = Instant::now();
     while connection.is_handshaking() {
         if let Err(error) = connection.complete_io(&mut io) {
             let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()).cloned();
             return Err(of_tls.map_or_else(|| cut(error), tls));
         }
     }
+    let handshake = begun.elapsed();
     let binding = connection.export_keying_material([0; 32], BINDING, None).map_err(tls)?;
     limit(timeout).map_err(cut)?;
-    Ok(Exchange { stream: StreamOwned::new(connection, socket), binding })
+    Ok(Exchange { stream: StreamOwned::new(connection, socket), binding, handshake })
 }
 
 impl Read for Exchange {

@@ -20,7 +20,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 pub use receive::{Datagram, Receiver, Wake};
 pub use send::{MAX_BYTES, MAX_SEGMENTS};
-pub(crate) use sys::{set_mark, tcp_limits};
+pub use sys::set_mark;
+pub(crate) use sys::tcp_limits;
 
 /// What is asked of the kernel for the socket's buffers. It holds the datagrams of some milliseconds.
 const RECEIVE_BUFFER: usize = 8 << 20;

@@ -29,7 +29,11 @@ fn set<T: Copy>(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: T) -> io::
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-pub(crate) fn set_mark(fd: BorrowedFd<'_>, mark: u32) -> io::Result<()> {
+/// Sets the mark of a socket's packets, for routing rules.
+///
+/// # Errors
+/// Without `CAP_NET_ADMIN`.
+pub fn set_mark(fd: BorrowedFd<'_>, mark: u32) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_MARK, mark)
 }
 
