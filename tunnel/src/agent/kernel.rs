@@ -11,7 +11,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use warren_device::kernel::{Kernel, KernelConfig, KernelPeer, KernelPeerStatus, KernelStatus};
+use warren_device::kernel::{Kernel, KernelConfig, KernelOwn, KernelPeer, KernelPeerStatus, KernelStatus};
 use warren_wire::{
     config::{self, Config},
     key::PublicKey,
@@ -114,27 +114,26 @@ impl Tunnel for KernelTunnel {
             peers::of(after, &Carriers::udp_only(), None, true),
         );
         let kernel = self.shared.kernel.lock();
-        let changes = if old.private_key != new.private_key
-            || old.listen_port != new.listen_port
-            || mark.0 != mark.1
-        {
-            // The netlink library can only configure the whole interface at once.
-            kernel
-                .configure(self.shared.interface.as_str(), &kernel_config(after, mark.1, &wanted)?)
-                .map_err(|error| refused(&error))?;
-            "private key, port or mark changed, all sessions restarted".to_owned()
-        } else {
-            // Compared as written in the file: a name that now resolves to another address is not a change.
-            let (gone, changed) = difference(&known, &peers::of(after, &Carriers::udp_only(), None, false));
-            for key in &gone {
-                kernel.remove(key).map_err(|error| refused(&error))?;
-            }
-            let changed_keys: Vec<PublicKey> = changed.iter().map(|peer| peer.config.public_key).collect();
-            for peer in wanted.iter().filter(|peer| changed_keys.contains(&peer.config.public_key)) {
-                kernel.put(&kernel_peer(peer)).map_err(|error| refused(&error))?;
-            }
-            format!("{} peers removed, {} added or changed", gone.len(), changed.len())
+        let own = KernelOwn {
+            private_key: new.private_key.as_ref().filter(|_| old.private_key != new.private_key),
+            listen_port: (old.listen_port != new.listen_port).then(|| new.listen_port.unwrap_or(0)),
+            fwmark: (mark.0 != mark.1).then(|| mark.1.unwrap_or(0)),
         };
+        let changes_own = own.private_key.is_some() || own.listen_port.is_some() || own.fwmark.is_some();
+        if changes_own {
+            kernel.set_own(self.shared.interface.as_str(), &own).map_err(|error| refused(&error))?;
+        }
+        // Compared as written in the file: a name that now resolves to another address is not a change.
+        let (gone, changed) = difference(&known, &peers::of(after, &Carriers::udp_only(), None, false));
+        for key in &gone {
+            kernel.remove(key).map_err(|error| refused(&error))?;
+        }
+        let changed_keys: Vec<PublicKey> = changed.iter().map(|peer| peer.config.public_key).collect();
+        for peer in wanted.iter().filter(|peer| changed_keys.contains(&peer.config.public_key)) {
+            kernel.put(&kernel_peer(peer)).map_err(|error| refused(&error))?;
+        }
+        let own = if changes_own { "private key, port or mark changed, " } else { "" };
+        let changes = format!("{own}{} peers removed, {} added or changed", gone.len(), changed.len());
         drop(kernel);
         *self.shared.names.lock() = names(&wanted);
         Ok(changes)
