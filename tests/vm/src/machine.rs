@@ -12,13 +12,18 @@ use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 use warren_programs::program;
 
-use crate::image::{Image, disk, tail};
+use crate::gateway;
+use crate::image::{Image, System, disk, tail};
 
 /// The user that owns nothing.
 const NOBODY: u32 = 65534;
 
 /// What runs in the guest. It reports on its standard output, which is the second serial line.
-const START: &str = "#!/bin/sh\nWARREN_TUNNEL=/mnt/warren-tunnel exec /mnt/warren-vm-guest";
+const START: &str = "#!/bin/sh\nWARREN_TUNNEL=/mnt/warren-tunnel exec /mnt/warren-vm-guest \"${1:-kernel}\"";
+
+/// What EC2's machines tell of themselves, by which cloud-init knows them.
+const EC2: &str =
+    "type=1,uuid=ec2a1b2c-3d4e-5f60-7182-93a4b5c6d7e8,serial=ec2a1b2c-3d4e-5f60-7182-93a4b5c6d7e8";
 
 /// The programs of this build that the guest has.
 const PROGRAMS: [&str; 2] = ["warren-tunnel", "warren-vm-guest"];
@@ -44,7 +49,7 @@ impl Machine {
         let qemu = program("qemu-system-x86_64")?;
         let disk = tempfile::Builder::new().prefix("disk-").tempdir_in(&image.folder)?;
         fs::set_permissions(disk.path(), fs::Permissions::from_mode(0o755))?;
-        payload(disk.path(), products, filter)?;
+        payload(disk.path(), image.system, products, filter)?;
         let console = image.folder.join("console.log");
         let log = fs::File::create(&console)?;
         let mut command = unprivileged(&qemu);
@@ -60,7 +65,10 @@ impl Machine {
             .args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1536"])
             .args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"])
             .args(["-kernel", "vmlinuz", "-initrd", "initrd.img"])
-            .args(["-append", "console=ttyS0 root=/dev/vda rw init=/sbin/warren-vm-init panic=-1 quiet"])
+            .args([
+                "-append",
+                &format!("console=ttyS0 root=/dev/vda rw panic=-1 quiet {}", image.system.init()),
+            ])
             .args(["-drive", &drive("root", Path::new("root.img")), "-device", "virtio-blk-pci,drive=root"])
             .args(["-drive", &drive("payload", &second), "-device", "virtio-blk-pci,drive=payload"])
             .args(["-device", "virtio-rng-pci"])
@@ -69,6 +77,17 @@ impl Machine {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log);
+        if image.system == System::Instance {
+            // A network with DHCP and nothing else, which ends in QEMU.
+            command.args([
+                "-smbios",
+                EC2,
+                "-netdev",
+                "user,id=net,restrict=on",
+                "-device",
+                "virtio-net-pci,netdev=net",
+            ]);
+        }
         let mut child = command.spawn().context("cannot start QEMU")?;
         let report = child.stdout.take();
         Ok(Machine { child, report, console, deadline: Instant::now() + limit, _disk: disk })
@@ -134,13 +153,16 @@ fn unprivileged(qemu: &Path) -> Command {
 }
 
 /// A disk with the programs, and the script that starts them.
-fn payload(folder: &Path, products: &Path, filter: Option<&str>) -> Result<()> {
+fn payload(folder: &Path, system: System, products: &Path, filter: Option<&str>) -> Result<()> {
     let files = folder.join("files");
     fs::create_dir(&files)?;
     for name in PROGRAMS {
         let from = products.join(name);
         ensure!(from.is_file(), "no {}\nHint: `cargo xtask vm` builds it", from.display());
         fs::copy(&from, files.join(name)).with_context(|| from.display().to_string())?;
+    }
+    if system == System::Instance {
+        gateway::files(&files, &products.join("warren-tunnel"))?;
     }
     let filter = filter.unwrap_or_default();
     ensure!(!filter.contains('\''), "the name of a case has no quotation marks");

@@ -1,11 +1,13 @@
 //! `cargo xtask vm`: Debian's kernels in QEMU, with this build's tunnel inside. `cargo xtask vm --help` lists the options.
 //!
+//! - [`gateway`] writes what an instance with a gateway is given.
 //! - [`image`] makes the root of a release with its kernel, and keeps it.
 //! - [`machine`] boots it, and reads what the guest reports.
 //! - `bin/warren-vm-guest` is what runs in there: the cases.
 
 #![expect(clippy::print_stdout, reason = "a command prints its progress")]
 
+mod gateway;
 mod image;
 mod machine;
 mod report;
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
-use image::{Image, Release};
+use image::{Image, Release, System};
 use machine::Machine;
 use report::Report;
 
@@ -32,6 +34,9 @@ struct Arguments {
     /// Releases of Debian to boot; all if none is given
     #[arg(long, value_enum)]
     release: Vec<Release>,
+    /// Boot an instance of AWS with a gateway instead: systemd, cloud-init, and the user data of a gateway
+    #[arg(long)]
+    instance: bool,
     /// Build the images again, with the packages of today
     #[arg(long)]
     refresh: bool,
@@ -39,7 +44,7 @@ struct Arguments {
     #[arg(long)]
     folder: Option<PathBuf>,
     /// Seconds after which a machine is ended, and its remaining cases have failed
-    #[arg(long, value_name = "SECONDS", default_value_t = 900)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
     deadline: u64,
 }
 
@@ -77,7 +82,8 @@ fn run(arguments: &Arguments) -> Result<()> {
 /// Boots one release, and prints a line for each case.
 fn boot(arguments: &Arguments, release: Release, products: &Path, folder: &Path) -> Result<Report> {
     let begun = Instant::now();
-    let image = Image::of(release, folder, arguments.refresh)?;
+    let system = if arguments.instance { System::Instance } else { System::Bare };
+    let image = Image::of(release, system, folder, arguments.refresh)?;
     if begun.elapsed() > Duration::from_secs(2) {
         println!("{release}: root built in {:.0} s", begun.elapsed().as_secs_f64());
     }

@@ -7,7 +7,7 @@ use std::{
         Arc,
         mpsc::{self, RecvTimeoutError, SyncSender},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -31,13 +31,14 @@ use crate::runtime::{
     datapath::Clock,
     host::InterfaceName,
     log,
-    net::resolve,
+    net::{Netlink, resolve},
     problem::{Context, Problem, Result},
     status::{Moved, Peer, Status},
-    supervise::Supervisor,
     uapi::{self, Request, errno},
 };
 
+/// Interval between checks of whether the interface still exists. The kernel's WireGuard ends without a word to the agent.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval between checks of peers whose endpoint is a name.
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(30);
 /// A handshake older than this will not be renewed: 120 s until the next is due, plus three attempts.
@@ -47,7 +48,7 @@ const STALE: Duration = Duration::from_secs(135);
 pub(super) struct KernelTunnel {
     _uapi: uapi::Server,
     shared: Arc<Shared>,
-    /// Dropped to end the thread that resolves names.
+    /// Dropped to end the thread that watches the interface.
     _watch: SyncSender<()>,
 }
 
@@ -95,9 +96,9 @@ impl KernelTunnel {
         });
         let served = Arc::clone(&shared);
         let supervisor = reloader.supervisor.clone();
+        let watch = watch(Arc::clone(&shared), reloader.clone())?;
         let handler = Arc::new(move |request| answer(&request, &served, &reloader));
         let uapi = uapi::Server::bind(interface.fallback_socket(&settings.folder), handler, &supervisor)?;
-        let watch = watch(Arc::clone(&shared), &supervisor)?;
         Ok(Up {
             tunnel: Box::new(Self { _uapi: uapi, shared, _watch: watch }),
             mtu,
@@ -174,12 +175,28 @@ fn answer(request: &Request, shared: &Shared, reloader: &Reloader) -> Vec<u8> {
     result.unwrap_or_else(|problem| failure(&problem))
 }
 
-/// Resolves the endpoint names of peers that do not answer. Without names it sleeps forever.
-fn watch(shared: Arc<Shared>, supervisor: &Supervisor) -> Result<SyncSender<()>> {
+/// Reports the end of the interface, and resolves the endpoint names of peers that do not answer.
+fn watch(shared: Arc<Shared>, reloader: Reloader) -> Result<SyncSender<()>> {
     let (end, ended) = mpsc::sync_channel::<()>(0);
+    let doing = || "cannot watch the interface".into();
+    let mut netlink = Netlink::open().while_doing(doing)?;
+    let link = netlink.link(shared.interface.as_str()).while_doing(doing)?;
+    let index =
+        link.ok_or_else(|| Problem::new(format!("interface {} was removed", shared.interface)))?.index;
+    let supervisor = reloader.supervisor.clone();
+    let netlink = Mutex::new(netlink);
     supervisor
-        .restarted_thread("lookups", 512 << 10, move || {
-            while ended.recv_timeout(LOOKUP_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        .restarted_thread("watch", 512 << 10, move || {
+            let mut looked_up = Instant::now();
+            while ended.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                // One of the same name that was created meanwhile is another program's.
+                if netlink.lock().link_by_index(index).is_ok_and(|link| link.is_none()) {
+                    return reloader.failed();
+                }
+                if looked_up.elapsed() < LOOKUP_INTERVAL {
+                    continue;
+                }
+                looked_up = Instant::now();
                 let names = shared.names.lock().clone();
                 if !names.is_empty()
                     && let Err(problem) = look_up(&shared, &names)
@@ -188,7 +205,7 @@ fn watch(shared: Arc<Shared>, supervisor: &Supervisor) -> Result<SyncSender<()>>
                 }
             }
         })
-        .while_doing(|| "cannot start the lookup thread".into())?;
+        .while_doing(|| "cannot start the thread that watches the interface".into())?;
     Ok(end)
 }
 

@@ -87,7 +87,7 @@ impl Lab {
             add rule inet lab in iifname lan tcp dport 8000-8100 counter name allowed accept
             add rule inet lab in iifname lan udp dport 8000-8100 counter name allowed accept
             add rule inet lab in iifname lan icmp type echo-request counter name allowed accept
-            add rule inet lab in iifname lan meta l4proto { tcp, udp } counter name denied";
+            add rule inet lab in iifname lan meta l4proto { 6, 17 } counter name denied";
         for rule in rules.lines() {
             self.server.run("nft", &[rule.trim()])?;
         }

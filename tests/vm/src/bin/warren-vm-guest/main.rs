@@ -7,7 +7,9 @@
 
 mod end;
 mod forwarding;
+mod instance;
 mod lifecycle;
+mod metadata;
 mod wireguard;
 
 use std::thread::JoinHandle;
@@ -34,12 +36,32 @@ const fn slow(name: &'static str, run: fn() -> Result<()>) -> Case {
 
 const CASES: &[&[Case]] = &[wireguard::CASES, lifecycle::CASES, forwarding::CASES];
 
-fn main() {
-    let filter = std::env::args().nth(1).unwrap_or_default();
+/// The cases of an instance that systemd has booted.
+const INSTANCE: &[&[Case]] = &[instance::CASES];
+
+fn main() -> Result<()> {
+    let role = std::env::args().nth(1).unwrap_or_default();
+    match role.as_str() {
+        "metadata" => return metadata::serve(),
+        "instance" => report(INSTANCE),
+        "kernel" => {
+            // A root that no installer has finished; `ip netns exec` mounts only over files that exist.
+            if !std::fs::exists("/etc/hosts")? {
+                std::fs::write("/etc/hosts", "127.0.0.1 localhost\n")?;
+            }
+            report(CASES);
+        }
+        other => bail!("no role `{other}`"),
+    }
+    Ok(())
+}
+
+fn report(cases: &'static [&'static [Case]]) {
+    let filter = std::env::args().nth(2).unwrap_or_default();
     println!("| {}", machine());
-    let chosen: Vec<&Case> =
-        CASES.iter().copied().flatten().filter(|case| case.name.contains(&filter)).collect();
-    let waiting: Vec<(&Case, JoinHandle<Outcome>)> = chosen
+    let chosen: Vec<&'static Case> =
+        cases.iter().copied().flatten().filter(|case| case.name.contains(&filter)).collect();
+    let waiting: Vec<(&'static Case, JoinHandle<Outcome>)> = chosen
         .iter()
         .filter(|case| case.slow)
         .map(|case| (*case, std::thread::spawn(|| outcome(case.run))))

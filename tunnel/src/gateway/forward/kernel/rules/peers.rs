@@ -14,7 +14,7 @@ use super::{Place, Table, WAYS, is_of, keyword, set};
 /// What a packet gets for an address that no pod has now, or no longer.
 const ABSENT: &str = "  chain absent {
     counter name \"failed\"
-    ct state established,related meta l4proto tcp reject with tcp reset
+    ct state established,related meta l4proto 6 reject with tcp reset
     reject with icmpx host-unreachable
   }
 ";
@@ -84,7 +84,7 @@ impl Table<'_> {
             {
                 let pass = format!("goto pass-{direction}-{group}");
                 let mut chain = format!(
-                    "  chain {way}-{group} {{\n    ct state related meta l4proto {{ icmp, ipv6-icmp }} {pass}\n"
+                    "  chain {way}-{group} {{\n    ct state related meta l4proto {{ 1, 58 }} {pass}\n"
                 );
                 for rule in &settings.allow {
                     for (family, what) in kinds(rule, port, echo) {
