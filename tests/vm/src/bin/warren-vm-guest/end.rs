@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 use warren_tunnel_tests::traffic::Stream;
@@ -169,21 +169,35 @@ impl End {
     }
 }
 
-/// The network of a host as programs see it: links, addresses, rules, and all routes.
-pub(crate) fn network(host: &Namespace) -> Result<String> {
+/// The network of a host as programs see it: links, addresses, rules, and all routes, a line each.
+pub(crate) fn network(host: &Namespace) -> Result<Vec<String>> {
     let mut text = String::new();
-    for words in [
+    let words = [
         "-brief link",
         "-brief address",
         "rule",
         "-6 rule",
         "route show table all",
         "-6 route show table all",
-    ] {
+    ];
+    for words in words {
         text += &host.ip(words)?;
     }
     let mark = host.inside(|| Ok(fs::read_to_string("/proc/sys/net/ipv4/conf/all/src_valid_mark")?))?;
-    Ok(text + &mark)
+    text += &format!("src_valid_mark {mark}");
+    // The kernel's own link-local addresses appear some time after their link.
+    Ok(text.lines().filter(|line| !line.contains("local fe80")).map(str::to_owned).collect())
+}
+
+/// Fails with the lines that only one of two states of a host has.
+pub(crate) fn restored(host: &Namespace, before: &[String]) -> Result<()> {
+    let now = network(host)?;
+    let only = |these: &[String], those: &[String]| {
+        these.iter().filter(|line| !those.contains(line)).cloned().collect::<Vec<_>>().join("\n")
+    };
+    let (new, gone) = (only(&now, before), only(before, &now));
+    ensure!(new.is_empty() && gone.is_empty(), "the host has changed; new:\n{new}\ngone:\n{gone}");
+    Ok(())
 }
 
 /// Two ends.

@@ -7,7 +7,7 @@ use warren_tunnel_tests::{
     Daemon, Family, Implementation, Interface, Pair, Remote, Settings, Side, wait_for,
 };
 
-use crate::end::{By, End, KERNEL, TUN, Tunnel, network};
+use crate::end::{By, End, KERNEL, TUN, Tunnel, network, restored};
 use crate::{Case, case, same, slow};
 
 pub(crate) const CASES: &[Case] = &[
@@ -78,12 +78,12 @@ fn ended() -> Result<()> {
     let status = tunnel.left.terminate()?;
     ensure!(status.success(), "{status}\n{}", tunnel.left.log());
     ensure!(!tunnel.left.exists(), "the interface is left\n{}", tunnel.left.log());
-    same("network", &network(&hosts[0])?, &before)?;
+    restored(&hosts[0], &before)?;
     same("files", &tunnel.left.leftovers(), &Vec::new())
 }
 
 /// Kills the agent of a tunnel with default routes; what it made is left.
-fn kill() -> Result<(Tunnel, String)> {
+fn kill() -> Result<(Tunnel, Vec<String>)> {
     let hosts = Pair::hosts()?;
     let [one, other] = interfaces()?;
     let before = network(&hosts[0])?;
@@ -106,7 +106,7 @@ fn killed() -> Result<()> {
     tunnel.stream(Side::Right, Family::V4, 1_000_000)?;
     ensure!(tunnel.left.terminate()?.success(), "{}", tunnel.left.log());
     ensure!(!tunnel.left.exists(), "the interface is left\n{}", tunnel.left.log());
-    same("network", &network(&tunnel.left.host)?, &before)?;
+    restored(&tunnel.left.host, &before)?;
     same("files", &tunnel.left.leftovers(), &Vec::new())
 }
 
@@ -116,7 +116,7 @@ fn cleaned() -> Result<()> {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.success(), "{}: {text}", output.status);
     ensure!(!tunnel.left.exists(), "the interface is left: {text}");
-    same("network", &network(&tunnel.left.host)?, &before)?;
+    restored(&tunnel.left.host, &before)?;
     same("files", &tunnel.left.leftovers(), &Vec::new())
 }
 
@@ -184,9 +184,17 @@ fn reloaded() -> Result<()> {
     tunnel.meet(Side::Left, Family::V4)?;
     same("handshake of the first peer", &tunnel.left.handshake()?, &first)?;
 
-    // Another port ends the sessions, and the tunnel goes on over it.
+    // Another port and another key: the addresses and the routes stay.
+    let before = network(&tunnel.left.host)?;
     one.port = 51999;
+    let key = warren_tunnel_tests::KeyPair::generate()?;
+    let allowed = tunnel.right.interface.peers[0].allowed.join(",");
+    tunnel.right.wg(&["set", &tunnel.right.name, "peer", &one.keys.public, "remove"])?;
+    tunnel.right.wg(&["set", &tunnel.right.name, "peer", &key.public, "allowed-ips", &allowed])?;
+    one.keys = key;
     reload(&tunnel, &one)?;
+    restored(&tunnel.left.host, &before)?;
+    same("public key", &tunnel.left.shown("public-key")?.as_str(), &one.keys.public.as_str())?;
     same("port", &tunnel.left.shown("listen-port")?.as_str(), &"51999")?;
     tunnel.meet(Side::Left, Family::V4)?;
     let seen = tunnel.right.shown("endpoints")?;

@@ -64,6 +64,38 @@ pub(super) struct Table<'a> {
     pub(super) audited: bool,
     /// Whether the machine did not forward before: then it must not forward other packets now.
     pub(super) newly_forwarded: NewlyForwarded,
+    /// Where an error to a pod finds its sender.
+    pub(super) error_sender: ErrorSender,
+}
+
+/// Where the address is found that the packet of an ICMP error was sent to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum ErrorSender {
+    /// In the copy of the packet's header, which every error has.
+    #[default]
+    Copy,
+    /// In the connection, for an `nft` that takes no address from the copy: 1.1 and later check its type. Errors about packets
+    /// that no connection was recorded for keep their sender.
+    Connection,
+}
+
+impl ErrorSender {
+    /// The expressions for IPv4 and IPv6.
+    fn expressions(self) -> [&'static str; 2] {
+        match self {
+            Self::Copy => ["@th,192,32", "@th,256,128"],
+            Self::Connection => ["ct original ip daddr", "ct original ip6 daddr"],
+        }
+    }
+
+    /// A table that `nft` accepts if it accepts the expressions.
+    pub(super) fn probe(self) -> String {
+        let [v4, v6] = self.expressions();
+        format!(
+            "table inet warren-probe {{ chain errors {{ type filter hook postrouting priority 300; \
+             icmp type time-exceeded ip saddr set {v4}; icmpv6 type time-exceeded ip6 saddr set {v6}; }}; }}"
+        )
+    }
 }
 
 /// The families that the machine did not forward before this gateway.
@@ -276,12 +308,13 @@ impl Table<'_> {
             _ = writeln!(out, "    oifname \"{tunnel}\" snat {ip} to {own}");
         }
         // Pods take what comes from where they may send to, and no router nor this gateway may be there. So errors come, as those
-        // of the netstack do, from the address that the packet was sent to: it is in the copy of the packet's header.
+        // of the netstack do, from the address that the packet was sent to.
+        let [v4, v6] = self.error_sender.expressions();
         _ = writeln!(
             out,
             "  }}\n  chain errors {{\n    type filter hook postrouting priority 300; policy accept;\n    \
-             oifname \"{tunnel}\" icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} ip saddr set @th,192,32\n    \
-             oifname \"{tunnel}\" icmpv6 type {{ destination-unreachable, packet-too-big, time-exceeded, parameter-problem }} ip6 saddr set @th,256,128\n  }}"
+             oifname \"{tunnel}\" icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} ip saddr set {v4}\n    \
+             oifname \"{tunnel}\" icmpv6 type {{ destination-unreachable, packet-too-big, time-exceeded, parameter-problem }} ip6 saddr set {v6}\n  }}"
         );
     }
 }
