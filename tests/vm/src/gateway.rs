@@ -39,12 +39,16 @@ ports = ["443", "8000-8100"]
 protocols = ["tcp"]
 "#;
 
-/// Paths of the metadata service and what is there.
+/// Paths of the metadata service and what is there. The address is what QEMU gives to its only card.
 const METADATA: &[(&str, &str)] = &[
     ("meta-data/instance-id", "i-0123456789abcdef0"),
     ("meta-data/local-hostname", "ip-10-0-0-10.ec2.internal"),
     ("meta-data/placement/region", "us-east-1"),
     ("meta-data/placement/availability-zone", "us-east-1a"),
+    ("meta-data/network/interfaces/macs/52:54:00:12:34:56/device-number", "0"),
+    ("meta-data/network/interfaces/macs/52:54:00:12:34:56/local-ipv4s", "10.0.2.15"),
+    ("meta-data/network/interfaces/macs/52:54:00:12:34:56/mac", "52:54:00:12:34:56"),
+    ("dynamic/instance-identity/document", r#"{"region": "us-east-1"}"#),
     (
         "meta-data/iam/security-credentials/gw-a",
         r#"{"Code": "Success", "AccessKeyId": "ASIATEST", "SecretAccessKey": "test", "Token": "test"}"#,
