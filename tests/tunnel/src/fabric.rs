@@ -255,9 +255,23 @@ impl Fabric {
     /// # Errors
     /// It ends; the error has its log.
     pub fn machine_as(&self, host: &Arc<Namespace>, token: &str, interface: &str) -> Result<Member> {
+        self.machine_on(host, token, interface, "tun")
+    }
+
+    /// The same with a device of its own choice.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn machine_on(
+        &self,
+        host: &Arc<Namespace>,
+        token: &str,
+        interface: &str,
+        device: &str,
+    ) -> Result<Member> {
         let home = tempfile::Builder::new().prefix("warren-machine-").tempdir()?;
         let mut command = host.command(Implementation::WarrenTunnel.path()?);
-        command.args(["agent", "--metrics", "off", "--device", "tun", "--interface", interface]);
+        command.args(["agent", "--metrics", "off", "--device", device, "--interface", interface]);
         command.env("WARREN_TOKEN", token).env("XDG_RUNTIME_DIR", home.path());
         command.env("WARREN_HOST_NAME", host.name());
         let mut member = Member { daemon: Daemon::start(&mut command)?, home };

@@ -18,6 +18,7 @@ mod sandbox;
 mod site;
 mod suite;
 mod tools;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -86,6 +87,16 @@ enum Task {
     Site,
     /// Start emulated clouds on loopback for your own Terraform, until Ctrl-C
     Sandbox(sandbox::Arguments),
+    /// Boot Debian's kernels in QEMU, and test the kernel's WireGuard and forwarding there
+    ///
+    /// Not a part of `cargo xtask test`: the machines have no KVM in CI, and take minutes. Builds the images with mmdebstrap once,
+    /// which needs root.
+    #[command(disable_help_flag = true)]
+    Vm {
+        /// Part of the names of cases, and options; `cargo xtask vm --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
     /// Check that pure crates depend on no runtime, network, or file library, and `warren` on no cloud SDK
     Purity,
     /// Check that the crates for other projects can be published
@@ -117,6 +128,7 @@ fn main() -> ExitCode {
         }
         Task::Sandbox(arguments) => sandbox::run(&arguments),
         Task::Oracle(arguments) => oracle::run(&arguments),
+        Task::Vm { rest } => vm::run(&rest),
         Task::Purity => purity::run(),
         Task::Publish => publish::run(),
         Task::Dependencies => dependencies::run(),

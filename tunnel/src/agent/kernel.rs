@@ -7,11 +7,11 @@ use std::{
         Arc,
         mpsc::{self, RecvTimeoutError, SyncSender},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use warren_device::kernel::{Kernel, KernelConfig, KernelPeer, KernelPeerStatus, KernelStatus};
+use warren_device::kernel::{Kernel, KernelConfig, KernelOwn, KernelPeer, KernelPeerStatus, KernelStatus};
 use warren_wire::{
     config::{self, Config},
     key::PublicKey,
@@ -32,13 +32,14 @@ use crate::runtime::{
     datapath::Clock,
     host::InterfaceName,
     log,
-    net::resolve,
+    net::{Netlink, resolve},
     problem::{Context, Problem, Result},
     status::{Moved, Peer, Status},
-    supervise::Supervisor,
     uapi::{self, errno},
 };
 
+/// Interval between checks of whether the interface still exists. The kernel's WireGuard ends without a word to the agent.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval between checks of peers whose endpoint is a name.
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(30);
 /// A handshake older than this will not be renewed: 120 s until the next is due, plus three attempts.
@@ -48,7 +49,7 @@ const STALE: Duration = Duration::from_secs(135);
 pub(super) struct KernelTunnel {
     _uapi: uapi::Server,
     shared: Arc<Shared>,
-    /// Dropped to end the thread that resolves names.
+    /// Dropped to end the thread that watches the interface.
     _watch: SyncSender<()>,
 }
 
@@ -96,6 +97,7 @@ impl KernelTunnel {
         });
         let served = Arc::clone(&shared);
         let supervisor = reloader.supervisor.clone();
+        let watch = watch(Arc::clone(&shared), reloader.clone())?;
         let pinger = Pinger::new(Inside::Machine, None)?;
         // `wg` uses the kernel's interface.
         let handler = Arc::new(move |request| {
@@ -103,7 +105,6 @@ impl KernelTunnel {
             answer.unwrap_or_else(|| errno(libc::EOPNOTSUPP).into_bytes())
         });
         let uapi = uapi::Server::bind(interface.fallback_socket(&settings.folder), handler, &supervisor)?;
-        let watch = watch(Arc::clone(&shared), &supervisor)?;
         Ok(Up {
             tunnel: Box::new(Self { _uapi: uapi, shared, _watch: watch }),
             mtu,
@@ -120,27 +121,26 @@ impl Tunnel for KernelTunnel {
             peers::of(after, &Carriers::udp_only(), None, true),
         );
         let kernel = self.shared.kernel.lock();
-        let changes = if old.private_key != new.private_key
-            || old.listen_port != new.listen_port
-            || mark.0 != mark.1
-        {
-            // The netlink library can only configure the whole interface at once.
-            kernel
-                .configure(self.shared.interface.as_str(), &kernel_config(after, mark.1, &wanted)?)
-                .map_err(|error| refused(&error))?;
-            "private key, port or mark changed, all sessions restarted".to_owned()
-        } else {
-            // Compared as written in the file: a name that now resolves to another address is not a change.
-            let (gone, changed) = difference(&known, &peers::of(after, &Carriers::udp_only(), None, false));
-            for key in &gone {
-                kernel.remove(key).map_err(|error| refused(&error))?;
-            }
-            let changed_keys: Vec<PublicKey> = changed.iter().map(|peer| peer.config.public_key).collect();
-            for peer in wanted.iter().filter(|peer| changed_keys.contains(&peer.config.public_key)) {
-                kernel.put(&kernel_peer(peer)).map_err(|error| refused(&error))?;
-            }
-            format!("{} peers removed, {} added or changed", gone.len(), changed.len())
+        let own = KernelOwn {
+            private_key: new.private_key.as_ref().filter(|_| old.private_key != new.private_key),
+            listen_port: (old.listen_port != new.listen_port).then(|| new.listen_port.unwrap_or(0)),
+            fwmark: (mark.0 != mark.1).then(|| mark.1.unwrap_or(0)),
         };
+        let changes_own = own.private_key.is_some() || own.listen_port.is_some() || own.fwmark.is_some();
+        if changes_own {
+            kernel.set_own(self.shared.interface.as_str(), &own).map_err(|error| refused(&error))?;
+        }
+        // Compared as written in the file: a name that now resolves to another address is not a change.
+        let (gone, changed) = difference(&known, &peers::of(after, &Carriers::udp_only(), None, false));
+        for key in &gone {
+            kernel.remove(key).map_err(|error| refused(&error))?;
+        }
+        let changed_keys: Vec<PublicKey> = changed.iter().map(|peer| peer.config.public_key).collect();
+        for peer in wanted.iter().filter(|peer| changed_keys.contains(&peer.config.public_key)) {
+            kernel.put(&kernel_peer(peer)).map_err(|error| refused(&error))?;
+        }
+        let own = if changes_own { "private key, port or mark changed, " } else { "" };
+        let changes = format!("{own}{} peers removed, {} added or changed", gone.len(), changed.len());
         drop(kernel);
         *self.shared.names.lock() = names(&wanted);
         Ok(changes)
@@ -171,12 +171,28 @@ impl TunnelHandle for Shared {
     }
 }
 
-/// Resolves the endpoint names of peers that do not answer. Without names it sleeps forever.
-fn watch(shared: Arc<Shared>, supervisor: &Supervisor) -> Result<SyncSender<()>> {
+/// Reports the end of the interface, and resolves the endpoint names of peers that do not answer.
+fn watch(shared: Arc<Shared>, reloader: Reloader) -> Result<SyncSender<()>> {
     let (end, ended) = mpsc::sync_channel::<()>(0);
+    let doing = || "cannot watch the interface".into();
+    let mut netlink = Netlink::open().while_doing(doing)?;
+    let link = netlink.link(shared.interface.as_str()).while_doing(doing)?;
+    let index =
+        link.ok_or_else(|| Problem::new(format!("interface {} was removed", shared.interface)))?.index;
+    let supervisor = reloader.supervisor.clone();
+    let netlink = Mutex::new(netlink);
     supervisor
-        .restarted_thread("lookups", 512 << 10, move || {
-            while ended.recv_timeout(LOOKUP_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        .restarted_thread("watch", 512 << 10, move || {
+            let mut looked_up = Instant::now();
+            while ended.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                // One of the same name that was created meanwhile is another program's.
+                if netlink.lock().link_by_index(index).is_ok_and(|link| link.is_none()) {
+                    return reloader.failed();
+                }
+                if looked_up.elapsed() < LOOKUP_INTERVAL {
+                    continue;
+                }
+                looked_up = Instant::now();
                 let names = shared.names.lock().clone();
                 if !names.is_empty()
                     && let Err(problem) = look_up(&shared, &names)
@@ -185,7 +201,7 @@ fn watch(shared: Arc<Shared>, supervisor: &Supervisor) -> Result<SyncSender<()>>
                 }
             }
         })
-        .while_doing(|| "cannot start the lookup thread".into())?;
+        .while_doing(|| "cannot start the thread that watches the interface".into())?;
     Ok(end)
 }
 

@@ -1,5 +1,7 @@
 //! The command `agent`.
 
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -95,11 +97,21 @@ fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
         Some(_) => Some(Settings::load(args, env_key)?.config),
         None => None,
     };
+    for socket in [interface.fallback_socket(&folder), interface.socket()] {
+        remove_unused(&socket);
+    }
     match network::cleanup(&interface, config.as_ref(), &folder)? {
         0 => tracing::info!(%interface, "nothing to clean up"),
         left => tracing::info!(%interface, changes = left, "changes of an earlier agent undone"),
     }
     Ok(())
+}
+
+/// Removes a control socket that no process serves. The lock excludes an agent of ours, but not other programs.
+fn remove_unused(socket: &Path) {
+    if socket.exists() && UnixStream::connect(socket).is_err() {
+        _ = std::fs::remove_file(socket);
+    }
 }
 
 /// A default address that is in use is only a warning: a second agent on the machine runs without metrics.

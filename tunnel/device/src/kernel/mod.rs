@@ -3,6 +3,7 @@
 //! Only the WireGuard side is done here: addresses, routes and name servers are the agent's, the same as for TUN.
 //! An interface made here outlives its process.
 
+mod own;
 #[cfg(test)]
 mod tests;
 mod translate;
@@ -26,6 +27,17 @@ pub struct KernelConfig {
     pub fwmark: Option<u32>,
     /// All peers.
     pub peers: Vec<KernelPeer>,
+}
+
+/// Settings of an interface itself that change; `None` leaves one as it is.
+#[derive(Debug, Default)]
+pub struct KernelOwn<'a> {
+    /// Our key.
+    pub private_key: Option<&'a PrivateKey>,
+    /// UDP port; 0 lets the kernel choose.
+    pub listen_port: Option<u16>,
+    /// Mark of our datagrams; 0 removes it.
+    pub fwmark: Option<u32>,
 }
 
 /// The desired configuration of a peer.
@@ -113,12 +125,20 @@ impl Kernel {
         Ok(Self { api })
     }
 
-    /// Configures the whole interface: sessions with all peers end.
+    /// Configures the whole interface, and removes its addresses: for one that was just created.
     ///
     /// # Errors
     /// The kernel's answer.
     pub fn configure(&self, name: &str, config: &KernelConfig) -> Result<(), KernelError> {
         Ok(self.api.configure_interface(&translate::interface(name, config))?)
+    }
+
+    /// Changes key, port, or mark. Peers stay; another key ends their sessions.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn set_own(&self, name: &str, own: &KernelOwn<'_>) -> Result<(), KernelError> {
+        own::set(name, own).map_err(|error| KernelError::Refused(error.to_string()))
     }
 
     /// Adds a peer or changes it; its session stays.

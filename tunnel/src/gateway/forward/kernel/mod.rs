@@ -38,7 +38,7 @@ use flows::{Flows, PERIOD};
 use host::Host;
 use nft::{Count, Nft};
 pub(in crate::gateway) use preflight::{check_machine, check_routes, tunnel_ranges};
-use rules::{NameServerRules, NewlyForwarded, Place, REFUSED_SETS, Table};
+use rules::{ErrorSender, NameServerRules, NewlyForwarded, Place, REFUSED_SETS, Table};
 
 /// Minimum interval between two reads of the counters.
 const READ_INTERVAL: Duration = Duration::from_millis(500);
@@ -49,6 +49,7 @@ const INTERFACE: &str = "wg-";
 /// Forwarding by the kernel.
 pub(in crate::gateway) struct Kernel {
     nft: Nft,
+    error_sender: ErrorSender,
     table: String,
     interface: InterfaceName,
     audited: bool,
@@ -93,6 +94,7 @@ impl Kernel {
         context: &ForwardContext,
     ) -> Result<(Arc<Self>, Vec<Queue>)> {
         let nft = Nft::find()?;
+        let error_sender = nft.error_sender();
         let interface = interface(&config.name)?;
         // This fails if another gateway of this name runs, so it comes before anything that would disturb that gateway.
         let queues = Tun::open(interface.as_str(), 1).map_err(|error| {
@@ -122,6 +124,7 @@ impl Kernel {
         );
         let kernel = Arc::new(Self {
             nft,
+            error_sender,
             table,
             interface,
             audited: context.audit.is_kept(),
@@ -203,6 +206,7 @@ impl Kernel {
             groups: &config.groups,
             audited: self.audited,
             newly_forwarded,
+            error_sender: self.error_sender,
         }
     }
 

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use warren_wire::gateway::Protocol;
 
+use super::rules::ErrorSender;
 use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// Folders searched besides `PATH`, which often lacks those of system programs.
@@ -63,6 +64,12 @@ impl Nft {
     /// The kernel lacks a feature, or this process a privilege.
     pub(super) fn probe(&self) -> Result<()> {
         self.call(&["--check", "--file", "-"], PROBE).map(drop)
+    }
+
+    /// Where the rules of this `nft` find the sender of an error.
+    pub(super) fn error_sender(&self) -> ErrorSender {
+        let accepted = self.call(&["--check", "--file", "-"], &ErrorSender::Copy.probe()).is_ok();
+        if accepted { ErrorSender::Copy } else { ErrorSender::Connection }
     }
 
     /// Runs a script atomically.

@@ -62,6 +62,7 @@ fn the_table_of_rules_with_sites() {
         groups: &groups,
         audited: false,
         newly_forwarded: NewlyForwarded { v4: true, v6: true },
+        error_sender: ErrorSender::Copy,
     };
     let script =
         table.script(&[("10.101.0.1".parse().unwrap(), Place::Group("site".parse().unwrap()))].into());
@@ -115,6 +116,7 @@ fn the_table_of_rules() {
         groups: &groups,
         audited: true,
         newly_forwarded: NewlyForwarded { v4: true, v6: false },
+        error_sender: ErrorSender::Copy,
     };
     insta::assert_snapshot!(table.script(&members()));
     let come = members().into_iter().take(1).collect();
@@ -149,6 +151,7 @@ fn the_table_of_rules_between_pods() {
         groups: &groups,
         audited: false,
         newly_forwarded: NewlyForwarded { v4: false, v6: false },
+        error_sender: ErrorSender::Copy,
     };
     let script = table.script(&members());
     let (_, particular) = script.split_once("  chain peer-gpu").unwrap();

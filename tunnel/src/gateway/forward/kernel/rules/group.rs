@@ -55,7 +55,7 @@ pub(super) fn has_rates(of: &Group) -> bool {
 }
 
 /// ICMP errors about connections that a rule allows.
-pub(super) const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
+pub(super) const RELATED: &str = "ct state related meta l4proto { 1, 58 }";
 
 /// Writes the chains of a group's rules, one per direction: to a destination, back from it, and to this machine's own addresses.
 /// No other chain's name begins with `out-`, `in-`, `own-`, `peer-` or `back-`, since a group may have any name.
@@ -95,15 +95,15 @@ fn nets(rule: &Allow, family: u8, side: &str) -> Option<String> {
 pub(super) fn traffic(rule: &Allow, family: u8, port: &str, echo: &str) -> impl Iterator<Item = String> {
     let wanted = |protocol: &Protocol| rule.protocols.as_ref().is_none_or(|all| all.contains(protocol));
     let of = move |protocol| {
-        let name = match protocol {
+        let (name, number) = match protocol {
             Protocol::Icmp if family == 4 => return format!("icmp type echo-{echo}"),
             Protocol::Icmp => return format!("icmpv6 type echo-{echo}"),
-            Protocol::Tcp => "tcp",
-            Protocol::Udp => "udp",
+            Protocol::Tcp => ("tcp", 6),
+            Protocol::Udp => ("udp", 17),
         };
         match &rule.ports {
             Some(ports) => format!("{name} {port} {}", set(&joined(ports))),
-            None => format!("meta l4proto {name}"),
+            None => format!("meta l4proto {number}"),
         }
     };
     Protocol::ALL.into_iter().filter(wanted).map(of)

@@ -7,6 +7,9 @@
 //!                                        anything else: rejected
 //! ```
 //!
+//! Protocols are numbers (1 ICMP, 6 TCP, 17 UDP, 58 ICMPv6), since `nft` reads their names from `/etc/protocols`, which a minimal
+//! system lacks.
+//!
 //! Every packet is checked, not only the first of its connection, so a reload or the removal of a member ends connections at
 //! once. A group is three chains; a member is an element of a map from its address to its group's chain.
 //!
@@ -61,6 +64,38 @@ pub(super) struct Table<'a> {
     pub(super) audited: bool,
     /// Whether the machine did not forward before: then it must not forward other packets now.
     pub(super) newly_forwarded: NewlyForwarded,
+    /// Where an error to a pod finds its sender.
+    pub(super) error_sender: ErrorSender,
+}
+
+/// Where the address is found that the packet of an ICMP error was sent to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum ErrorSender {
+    /// In the copy of the packet's header, which every error has.
+    #[default]
+    Copy,
+    /// In the connection, for an `nft` that takes no address from the copy: 1.1 and later check its type. Errors about packets
+    /// that no connection was recorded for keep their sender.
+    Connection,
+}
+
+impl ErrorSender {
+    /// The expressions for IPv4 and IPv6.
+    fn expressions(self) -> [&'static str; 2] {
+        match self {
+            Self::Copy => ["@th,192,32", "@th,256,128"],
+            Self::Connection => ["ct original ip daddr", "ct original ip6 daddr"],
+        }
+    }
+
+    /// A table that `nft` accepts if it accepts the expressions.
+    pub(super) fn probe(self) -> String {
+        let [v4, v6] = self.expressions();
+        format!(
+            "table inet warren-probe {{ chain errors {{ type filter hook postrouting priority 300; \
+             icmp type time-exceeded ip saddr set {v4}; icmpv6 type time-exceeded ip6 saddr set {v6}; }}; }}"
+        )
+    }
 }
 
 /// The families that the machine did not forward before this gateway.
@@ -255,7 +290,7 @@ impl Table<'_> {
             out,
             "  }}\n  chain input {{\n    type filter hook input priority filter; policy accept;\n{}    iifname \"{tunnel}\" goto to-gateway\n  }}\n  \
              chain output {{\n    type filter hook output priority filter; policy accept;\n{no_redirect}{}    oifname \"{tunnel}\" ct state new goto denied\n    \
-             oifname \"{tunnel}\" ct state related meta l4proto {{ icmp, ipv6-icmp }} goto error\n  }}\n  \
+             oifname \"{tunnel}\" ct state related meta l4proto {{ 1, 58 }} goto error\n  }}\n  \
              chain postrouting {{\n    type nat hook postrouting priority srcnat; policy accept;",
             self.name_server.input(tunnel),
             self.name_server.output(tunnel),
@@ -273,12 +308,13 @@ impl Table<'_> {
             _ = writeln!(out, "    oifname \"{tunnel}\" snat {ip} to {own}");
         }
         // Pods take what comes from where they may send to, and no router nor this gateway may be there. So errors come, as those
-        // of the netstack do, from the address that the packet was sent to: it is in the copy of the packet's header.
+        // of the netstack do, from the address that the packet was sent to.
+        let [v4, v6] = self.error_sender.expressions();
         _ = writeln!(
             out,
             "  }}\n  chain errors {{\n    type filter hook postrouting priority 300; policy accept;\n    \
-             oifname \"{tunnel}\" icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} ip saddr set @th,192,32\n    \
-             oifname \"{tunnel}\" icmpv6 type {{ destination-unreachable, packet-too-big, time-exceeded, parameter-problem }} ip6 saddr set @th,256,128\n  }}"
+             oifname \"{tunnel}\" icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} ip saddr set {v4}\n    \
+             oifname \"{tunnel}\" icmpv6 type {{ destination-unreachable, packet-too-big, time-exceeded, parameter-problem }} ip6 saddr set {v6}\n  }}"
         );
     }
 }
@@ -288,12 +324,12 @@ const LEAVING: &str = "leaving";
 
 /// The final chains.
 const PASSED: &str = "  chain leaving {
-    ct state established meta l4proto tcp reject with tcp reset
+    ct state established meta l4proto 6 reject with tcp reset
     drop
   }
   chain denied {
     counter name \"denied\"
-    ct state established,related meta l4proto tcp reject with tcp reset
+    ct state established,related meta l4proto 6 reject with tcp reset
     reject with icmpx admin-prohibited
   }
   chain too-fast {
@@ -315,7 +351,7 @@ const PASSED: &str = "  chain leaving {
   }
   chain passed-out {
     counter name \"bytes-out\"
-    ct state new meta l4proto vmap { tcp : jump new-tcp, udp : jump new-udp, icmp : jump new-echo, ipv6-icmp : jump new-echo }
+    ct state new meta l4proto vmap { 6 : jump new-tcp, 17 : jump new-udp, 1 : jump new-echo, 58 : jump new-echo }
     accept
   }
   chain passed-in {
@@ -333,10 +369,10 @@ const REFUSED: &str = "  set refused4 { type ipv4_addr . ipv4_addr . inet_proto 
   set refused-echo6 { type ipv6_addr . ipv6_addr; size 8192; flags dynamic; timeout 1m; }
 ";
 const NOTE: &str = "
-    meta l4proto { tcp, udp } update @refused4 { ip saddr . ip daddr . meta l4proto . th dport counter }
-    meta l4proto { tcp, udp } update @refused6 { ip6 saddr . ip6 daddr . meta l4proto . th dport counter }
-    meta l4proto icmp update @refused-echo4 { ip saddr . ip daddr counter }
-    meta l4proto ipv6-icmp update @refused-echo6 { ip6 saddr . ip6 daddr counter }";
+    meta l4proto { 6, 17 } update @refused4 { ip saddr . ip daddr . meta l4proto . th dport counter }
+    meta l4proto { 6, 17 } update @refused6 { ip6 saddr . ip6 daddr . meta l4proto . th dport counter }
+    meta l4proto 1 update @refused-echo4 { ip saddr . ip daddr counter }
+    meta l4proto 58 update @refused-echo6 { ip6 saddr . ip6 daddr counter }";
 /// The names of these sets.
 pub(super) const REFUSED_SETS: [&str; 4] = ["refused4", "refused6", "refused-echo4", "refused-echo6"];
 

@@ -41,13 +41,13 @@ impl NameServerRules {
             _ = writeln!(out, "    iifname != \"{tunnel}\" {ip} daddr {own} drop");
             _ = writeln!(
                 out,
-                "    iifname \"{tunnel}\" {ip} daddr {own} meta l4proto {{ tcp, udp }} th dport 53 goto queries"
+                "    iifname \"{tunnel}\" {ip} daddr {own} meta l4proto {{ 6, 17 }} th dport 53 goto queries"
             );
         }
         for (ip, beyond) in by_family(&self.beyond) {
             _ = writeln!(
                 out,
-                "    iifname \"{tunnel}\" {ip} saddr {beyond} ct direction reply ct state established meta l4proto {{ tcp, udp }} th sport 53 accept"
+                "    iifname \"{tunnel}\" {ip} saddr {beyond} ct direction reply ct state established meta l4proto {{ 6, 17 }} th sport 53 accept"
             );
         }
         out
@@ -59,7 +59,7 @@ impl NameServerRules {
         for (ip, beyond) in by_family(&self.beyond) {
             _ = writeln!(
                 out,
-                "    oifname \"{tunnel}\" {ip} daddr {beyond} meta l4proto {{ tcp, udp }} th dport 53 accept"
+                "    oifname \"{tunnel}\" {ip} daddr {beyond} meta l4proto {{ 6, 17 }} th dport 53 accept"
             );
         }
         out

@@ -13,7 +13,7 @@ use super::{Place, Table, WAYS, is_of, keyword, set};
 /// What a packet gets for an address that no pod has now, or no longer.
 const ABSENT: &str = "  chain absent {
     counter name \"failed\"
-    ct state established,related meta l4proto tcp reject with tcp reset
+    ct state established,related meta l4proto 6 reject with tcp reset
     reject with icmpx host-unreachable
   }
 ";

@@ -1,0 +1,140 @@
+//! An instance with a gateway, after systemd and cloud-init have booted it from its user data.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use warren_tunnel_tests::{Daemon, Implementation, Namespace, wait_for};
+
+use crate::{Case, case, same};
+
+pub(crate) const CASES: &[Case] = &[
+    case("cloud-init finds EC2 and runs the user data", cloud_init),
+    case("systemd starts the gateway with what was fetched", started),
+    case("a pod enrols and reaches what its group allows", enrols),
+    case("systemd restarts a killed gateway", restarted),
+];
+
+/// Longer than a boot takes without acceleration on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(400);
+
+fn run(words: &[&str]) -> Result<String> {
+    let output = Command::new(words[0]).args(&words[1..]).output().with_context(|| words.join(" "))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {text}{said}", words.join(" "));
+    Ok(text)
+}
+
+fn journal() -> String {
+    run(&["journalctl", "--no-pager", "-n", "60", "-o", "cat", "-u", "warren-*"]).unwrap_or_default()
+}
+
+fn property(unit: &str, name: &str) -> Result<String> {
+    Ok(run(&["systemctl", "show", "--value", "-p", name, unit])?.trim().to_owned())
+}
+
+fn cloud_init() -> Result<()> {
+    let found = wait_for(PATIENCE, "end of cloud-init", || {
+        let status = run(&["cloud-init", "status"]).unwrap_or_else(|error| error.to_string());
+        Ok((status.contains("done") || status.contains("error")).then_some(status))
+    })?;
+    let long = || run(&["cat", "/var/log/cloud-init.log"]).unwrap_or_default();
+    ensure!(found.contains("done"), "{found}{}", last(&long(), 40));
+    same("cloud", &run(&["cloud-init", "query", "cloud_name"])?.trim(), &"aws")?;
+    same("instance", &run(&["cloud-init", "query", "instance_id"])?.trim(), &"i-0123456789abcdef0")?;
+    ensure!(fs::exists("/etc/systemd/system/warren-gateway.service")?, "no unit\n{}", last(&long(), 40));
+    Ok(())
+}
+
+fn last(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+fn started() -> Result<()> {
+    up()?;
+    same("user", &property("warren-gateway.service", "User")?.as_str(), &"warren")?;
+    let pid = property("warren-gateway.service", "MainPID")?;
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    // CAP_NET_BIND_SERVICE and nothing else.
+    ensure!(status.contains("CapEff:\t0000000000000400"), "{status}");
+    let key = fs::metadata("/run/warren/gateway.key")?;
+    same("mode of the key", &(key.permissions().mode() & 0o077), &0)?;
+    ensure!(key.uid() != 0, "the key is root's");
+    same(
+        "failed units",
+        &run(&["systemctl", "list-units", "--failed", "--plain", "--no-legend", "warren-*"])?.as_str(),
+        &"",
+    )
+}
+
+/// Waits until the gateway answers its operator.
+fn up() -> Result<()> {
+    wait_for(PATIENCE, "gateway", || Ok(ours(&["gateway", "status", "--json"]).ok()))
+        .with_context(journal)
+        .map(drop)
+}
+
+/// A command of ours as the gateway's operator.
+fn ours(arguments: &[&str]) -> Result<String> {
+    let words = ["env", "XDG_RUNTIME_DIR=/run", "/usr/local/bin/warren-tunnel"];
+    run(&[&words, arguments].concat())
+}
+
+/// A network namespace with a wire to this machine.
+fn host(name: &str, machine: &str, address: &str) -> Result<Arc<Namespace>> {
+    let host = Arc::new(Namespace::new()?);
+    run(&["ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", host.name()])?;
+    run(&["ip", "address", "add", machine, "dev", name])?;
+    run(&["ip", "link", "set", name, "up"])?;
+    host.ip(&format!("address add {address} dev eth0"))?;
+    host.ip("link set eth0 up")?;
+    Ok(host)
+}
+
+fn enrols() -> Result<()> {
+    up()?;
+    let pod = host("pods", "10.200.0.2/24", "10.200.0.1/24")?;
+    let server = host("spoke", "10.0.9.1/24", "10.0.9.2/24")?;
+    let _listeners = [22_u16, 8001]
+        .map(|port| server.inside(move || Ok(TcpListener::bind((Ipv4Addr::new(10, 0, 9, 2), port))?)));
+    let config = "/run/warren/gateway.toml";
+    let token =
+        ours(&["token", "create", "--config", config, "--key-file", "/mnt/signing.key", "--group", "gpu"])?;
+    let mut command = pod.command(Implementation::WarrenTunnel.path()?);
+    command.args(["agent", "--metrics", "off", "--device", "kernel", "--interface", "gpu0"]);
+    command.env("WARREN_TOKEN", token.trim());
+    let member = Daemon::start(&mut command)?;
+    let detail = || format!("{}\n{}", member.log(), journal());
+    wait_for(Duration::from_secs(60), "agent", || Ok(member.log().contains(" up ").then_some(())))
+        .with_context(detail)?;
+    let connect = |port: u16| {
+        let to: SocketAddr = (Ipv4Addr::new(10, 0, 9, 2), port).into();
+        pod.inside(move || Ok(TcpStream::connect_timeout(&to, Duration::from_secs(5))?))
+    };
+    wait_for(Duration::from_secs(60), "connection", || Ok(connect(8001).ok())).with_context(detail)?;
+    ensure!(connect(22).is_err(), "a port that the group does not allow answers");
+    let peers = ours(&["gateway", "peers", "--json"])?;
+    ensure!(peers.contains("\"live\""), "{peers}");
+    Ok(())
+}
+
+fn restarted() -> Result<()> {
+    up()?;
+    let before = property("warren-gateway.service", "MainPID")?;
+    run(&["kill", "-KILL", &before])?;
+    let again = wait_for(Duration::from_secs(90), "another process", || {
+        let now = property("warren-gateway.service", "MainPID")?;
+        Ok((now != before && now != "0").then_some(()))
+    });
+    again.with_context(journal)?;
+    up()?;
+    let peers = ours(&["gateway", "peers", "--json"])?;
+    ensure!(peers.contains("\"gpu\""), "the lease is gone: {peers}");
+    Ok(())
+}
