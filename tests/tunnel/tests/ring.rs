@@ -185,7 +185,7 @@ fn pods_that_train_together_have_the_weights_of_one_that_trains_alone() {
     let planned = planned(pods[0].home.path());
     println!("all-reduce of {BYTES} B at {MBIT} Mbit/s per pod: {slowest:.2} s; planned {planned:.2} s");
     // A shorter time would mean that the traffic does not pass the gateway, which limits it. A busy machine takes longer.
-    assert!(slowest > 0.8 * planned && slowest < 8.0 * planned, "{slowest} {planned}");
+    assert!(slowest > 0.8 * planned && slowest < 20.0 * planned, "{slowest} {planned}");
 
     // The gateway saw one connection of each pod to the next.
     drop(pods);
