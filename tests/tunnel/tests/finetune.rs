@@ -33,7 +33,8 @@ ports = [5000]
 protocols = ["tcp"]
 "#;
 const STORE: &str = "10.50.0.2:5000";
-const STEPS: u64 = 300;
+/// More than a pod can do before it is ended.
+const ENDLESS: u64 = 1_000_000;
 const EVERY: u64 = 25;
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -80,7 +81,7 @@ impl Lab {
         folder
     }
 
-    fn pod(&self) -> Pod {
+    fn pod(&self, steps: u64) -> Pod {
         let home = self.fabric.home_of_pod().unwrap();
         copy(&["train.py", "run.sh"], home.path());
         let at = |name: &str| home.path().join(name).display().to_string();
@@ -99,7 +100,7 @@ impl Lab {
         command.env("WARREN_TOKEN", &self.token).env("WARREN_HOST_NAME", "train-0");
         command.env("WARREN_TUNNEL", program).env("WORK", home.path());
         command.env("CHECKPOINTS", "s3://acme-checkpoints/run-7/");
-        command.env("STEPS", STEPS.to_string()).env("EVERY", EVERY.to_string());
+        command.env("STEPS", steps.to_string()).env("EVERY", EVERY.to_string());
         let file = |name: &str| File::create(home.path().join(name)).unwrap();
         command.stdin(Stdio::null()).stdout(file("out")).stderr(file("log"));
         Pod { child: command.spawn().unwrap(), home }
@@ -235,12 +236,9 @@ fn a_killed_pod_is_replaced_by_one_that_continues_with_the_same_losses() {
     data(lab.home.path());
     let folder = lab.home.path().join("data");
     lab.sync(&folder.display().to_string(), "s3://acme-datasets/tales/");
-    let undisturbed = train(&folder, lab.home.path(), STEPS);
-    let expected = losses(&undisturbed);
-    assert!(expected.len() as u64 == STEPS && expected[&(STEPS - 1)] < expected[&0] * 0.8, "{expected:?}");
 
     // The provider takes the machine away without notice.
-    let mut pod = lab.pod();
+    let mut pod = lab.pod(ENDLESS);
     let trained = wait_for(PATIENCE, "uploaded checkpoints", || {
         anyhow::ensure!(pod.child.try_wait()?.is_none(), "it has ended");
         Ok((pod.uploads() >= 2).then_some(()))
@@ -250,12 +248,6 @@ fn a_killed_pod_is_replaced_by_one_that_continues_with_the_same_losses() {
     pod.ended();
     let first = pod.events("out");
     assert_eq!(first[0]["event"], "base", "{first:?}");
-    assert!(
-        ["step", "checkpoint"].map(Value::from).contains(&last(&first)["event"]),
-        "it was done: {first:?}"
-    );
-    let seen = losses(&first);
-    assert!(seen.iter().all(|(step, loss)| expected[step] == *loss), "{seen:?}\n{expected:?}");
     let kept = lab.kept("after-kill");
     assert!(!kept.join("logs").exists(), "nothing is copied after a kill");
     // What the kill may leave: files of a checkpoint without its manifest. The next pod must not use it.
@@ -265,7 +257,7 @@ fn a_killed_pod_is_replaced_by_one_that_continues_with_the_same_losses() {
     lab.sync(&lab.home.path().join("half").display().to_string(), "s3://acme-checkpoints/run-7/");
 
     // The next pod has the same name and the same token. It is given notice.
-    let mut pod = lab.pod();
+    let mut pod = lab.pod(ENDLESS);
     let uploaded = wait_for(PATIENCE, "uploaded checkpoint", || Ok((pod.uploads() >= 1).then_some(())));
     uploaded.unwrap_or_else(|error| panic!("{error}\n{}\n{:?}", pod.log(), pod.events("out")));
     kill_process(pod.first(), Signal::TERM).unwrap();
@@ -277,27 +269,31 @@ fn a_killed_pod_is_replaced_by_one_that_continues_with_the_same_losses() {
     assert!(newest.ends_with(format!("step-{from:06}")), "{newest:?}");
     assert_eq!(last(&second)["event"], "stopped", "{second:?}");
     let stopped = last(&second)["step"].as_u64().unwrap();
-    let seen = losses(&second);
-    assert!(seen.keys().copied().eq(from..stopped), "{from}: {seen:?}");
-    assert!(seen.iter().all(|(step, loss)| expected[step] == *loss), "{seen:?}\n{expected:?}");
+    assert!(losses(&second).keys().copied().eq(from..stopped), "{from}: {second:?}");
 
     // The third one loses no step, and ends with the model of a run that nothing disturbed.
-    let mut pod = lab.pod();
+    let steps = stopped + 50;
+    let mut pod = lab.pod(steps);
     assert_eq!(pod.ended(), Some(0), "{}\n{:?}", pod.log(), pod.events("logs/upload.jsonl"));
     let third = pod.events("out");
     assert_eq!(resumed(&third), stopped);
-    let rest = losses(&third);
-    assert!(rest.keys().copied().eq(stopped..STEPS), "{stopped}: {rest:?}");
-    assert!(rest.iter().all(|(step, loss)| expected[step] == *loss), "{rest:?}\n{expected:?}");
+    assert!(losses(&third).keys().copied().eq(stopped..steps), "{stopped}: {third:?}");
+    let undisturbed = train(&folder, lab.home.path(), steps);
+    let expected = losses(&undisturbed);
+    let sum = |from: u64| (from..from + 20).map(|step| expected[&step]).sum::<f64>();
+    assert!(expected.len() as u64 == steps && sum(steps - 20) < 0.9 * sum(0), "{expected:?}");
+    for seen in [&first, &second, &third].map(|events| losses(events)) {
+        assert!(seen.iter().all(|(step, loss)| expected[step] == *loss), "{seen:?}\n{expected:?}");
+    }
     assert_eq!(last(&third)["sha256"], last(&undisturbed)["sha256"], "weights and optimizer");
     println!(
-        "killed after step {}, resumed from {from}, stopped at {stopped}, resumed, ended at {STEPS}",
+        "killed after step {}, resumed from {from}, stopped at {stopped}, resumed, ended at {steps}",
         losses(&first).len()
     );
 
     // The last checkpoint is in the bucket as it was written, and so is the log.
     let kept = lab.kept("after-end");
-    let name = format!("step-{STEPS:06}");
+    let name = format!("step-{steps:06}");
     let uploaded = kept.join("run-7").join(&name);
     assert!(uploaded.join(".warren-complete.json").is_file());
     for file in ["weights.bin", "mean.bin", "square.bin", "state.json"] {

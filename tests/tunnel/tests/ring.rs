@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! train-0, train-1: exec --transparent ─┐
-//! train-2: exec, proxy and --reverse ───┴── gateway 10.210.0.1, at most 50 Mbit/s for each pod
+//! train-2: exec, proxy and --reverse ───┴── gateway 10.210.0.1, at most 20 Mbit/s for each pod
 //! ```
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -21,8 +21,8 @@ use warren_tunnel_tests::{Fabric, Implementation, Namespace, wait_for, workspace
 const PODS: usize = 3;
 const STEPS: &str = "60";
 /// The rate of each pod and direction, and the bytes of the all-reduce that is measured.
-const MBIT: u64 = 50;
-const BYTES: u64 = 3_000_000;
+const MBIT: u64 = 20;
+const BYTES: u64 = 2_000_000;
 const PATIENCE: Duration = Duration::from_secs(90);
 
 fn example() -> PathBuf {
@@ -184,8 +184,8 @@ fn pods_that_train_together_have_the_weights_of_one_that_trains_alone() {
     }
     let planned = planned(pods[0].home.path());
     println!("all-reduce of {BYTES} B at {MBIT} Mbit/s per pod: {slowest:.2} s; planned {planned:.2} s");
-    // A shorter time would mean that the traffic does not pass the gateway, which limits it. A busy machine takes longer.
-    assert!(slowest > 0.8 * planned && slowest < 8.0 * planned, "{slowest} {planned}");
+    // A shorter time would mean that the gateway does not limit the traffic. A busy machine takes longer.
+    assert!(slowest > 0.8 * planned && slowest < 20.0 * planned, "{slowest} {planned}");
 
     // The gateway saw one connection of each pod to the next.
     drop(pods);
