@@ -62,7 +62,7 @@ WantedBy=multi-user.target
         "etc/systemd/system/warren-fetch.service.d/endpoint.conf",
         "[Service]\nEnvironment=AWS_ENDPOINT_URL=http://169.254.169.254\n",
     ),
-    ("etc/cloud/cloud.cfg.d/99-warren-vm.cfg", "datasource_list: [Ec2]\n"),
+    ("etc/cloud/cloud.cfg.d/99-warren-vm.cfg", "datasource_list: [Ec2]\nusers: []\n"),
 ];
 
 /// Finishes the root in `$1`: the initial file system holds the drivers of the machine's disk, and no others.
