@@ -75,9 +75,10 @@ fn up() -> Result<()> {
         .map(drop)
 }
 
-/// A command of ours as the gateway's operator.
+/// A command of ours as the gateway's user, to whom alone its control socket answers.
 fn ours(arguments: &[&str]) -> Result<String> {
-    let words = ["env", "XDG_RUNTIME_DIR=/run", "/usr/local/bin/warren-tunnel"];
+    let words =
+        ["runuser", "-u", "warren", "--", "env", "XDG_RUNTIME_DIR=/run", "/usr/local/bin/warren-tunnel"];
     run(&[&words, arguments].concat())
 }
 
@@ -99,8 +100,8 @@ fn enrols() -> Result<()> {
     let _listeners = [22_u16, 8001]
         .map(|port| server.inside(move || Ok(TcpListener::bind((Ipv4Addr::new(10, 0, 9, 2), port))?)));
     let config = "/run/warren/gateway.toml";
-    let token =
-        ours(&["token", "create", "--config", config, "--key-file", "/mnt/signing.key", "--group", "gpu"])?;
+    let words = ["/usr/local/bin/warren-tunnel", "token", "create", "--config", config];
+    let token = run(&[&words[..], &["--key-file", "/mnt/signing.key", "--group", "gpu"]].concat())?;
     let mut command = pod.command(Implementation::WarrenTunnel.path()?);
     command.args(["agent", "--metrics", "off", "--device", "kernel", "--interface", "gpu0"]);
     command.env("WARREN_TOKEN", token.trim());
