@@ -302,7 +302,7 @@ fn agent(host: &Arc<Namespace>, home: &Path, token: &str, arguments: &[&str]) ->
 }
 
 fn up(daemon: &mut Daemon, what: &str) -> Result<()> {
-    let awaited = wait_for(Duration::from_secs(30), what, || {
+    let awaited = wait_for(Duration::from_secs(60), what, || {
         if let Some(status) = daemon.ended()? {
             bail!("it ended: {status}");
         }

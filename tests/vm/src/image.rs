@@ -29,6 +29,9 @@ sleep 60
 /// What the root of an instance holds beside that, as images of clouds do.
 const CLOUD: &str = "ca-certificates,cloud-init,curl,dbus,isc-dhcp-client,netplan.io,systemd-resolved";
 
+/// The parameter store's address.
+const ENDPOINT: &str = "[Service]\nEnvironment=AWS_ENDPOINT_URL=http://169.254.169.254\n";
+
 /// Files of the root of an instance: the metadata service runs before cloud-init, and the cases after it. The parameter store has
 /// another address than AWS's, which is all that the gateway is told beside its user data.
 const FILES: &[(&str, &str)] = &[
@@ -58,11 +61,9 @@ ExecStart=/bin/sh -c '/mnt/start instance >/dev/ttyS1; systemctl --no-block powe
 WantedBy=multi-user.target
 ",
     ),
-    (
-        "etc/systemd/system/warren-fetch.service.d/endpoint.conf",
-        "[Service]\nEnvironment=AWS_ENDPOINT_URL=http://169.254.169.254\n",
-    ),
-    ("etc/cloud/cloud.cfg.d/99-warren-vm.cfg", "datasource_list: [Ec2]\n"),
+    ("etc/systemd/system/warren-fetch.service.d/endpoint.conf", ENDPOINT),
+    ("etc/systemd/system/warren-refresh.service.d/endpoint.conf", ENDPOINT),
+    ("etc/cloud/cloud.cfg.d/99-warren-vm.cfg", "datasource_list: [Ec2]\nusers: []\n"),
 ];
 
 /// Finishes the root in `$1`: the initial file system holds the drivers of the machine's disk, and no others.
