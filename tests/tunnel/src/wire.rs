@@ -9,18 +9,25 @@ use crate::Namespace;
 /// The two ends of a wire.
 pub type Hosts = [Arc<Namespace>; 2];
 
-/// Drops all UDP where it arrives, so that no sender is told.
+/// Drops all UDP between the hosts, as networks that block it do: the sender gets no error.
 ///
 /// # Errors
 /// The kernel has no nftables, or `nft` is missing.
 pub fn drop_udp(hosts: &Hosts) -> Result<()> {
-    for host in hosts {
-        let rules = "add table inet lab; \
-                     add chain inet lab in { type filter hook input priority 0; }; \
-                     add rule inet lab in iifname wire meta l4proto udp drop";
-        host.run("nft", &[rules])?;
-    }
-    Ok(())
+    hosts.iter().try_for_each(|host| drop_udp_over(host, "wire"))
+}
+
+/// Drops all UDP that a host receives over an interface: the sender gets no error.
+///
+/// # Errors
+/// As for [`drop_udp`].
+pub fn drop_udp_over(host: &Namespace, interface: &str) -> Result<()> {
+    let rules = format!(
+        "add table inet lab; \
+         add chain inet lab in {{ type filter hook input priority 0; }}; \
+         add rule inet lab in iifname {interface} meta l4proto udp drop"
+    );
+    host.run("nft", &[&rules]).map(drop)
 }
 
 /// Drops what comes over the wire to the second host's port for TLS: what arrives then came by UDP.

@@ -21,6 +21,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use warren_tunnel_tests::fabric::{By, Gateway, Member};
 use warren_tunnel_tests::pod::unprivileged;
+use warren_tunnel_tests::wire::drop_udp_over;
 use warren_tunnel_tests::{Daemon, Fabric, Implementation, Namespace, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -271,10 +272,7 @@ fn netcheck_tells_the_gateways_apart() {
         host.ip(&format!("addr add {address}/32 dev lo")).unwrap();
         pod.ip(&format!("route add {address} via 10.221.{index}.2")).unwrap();
     }
-    // As a network that blocks UDP: no sender is told.
-    let drop = "add table inet lab; add chain inet lab in { type filter hook input priority 0; }; \
-                add rule inet lab in meta l4proto udp drop";
-    hosts[1].run("nft", &[drop]).unwrap();
+    drop_udp_over(&hosts[1], "link1").unwrap();
     pod.ip("link set link0 mtu 1400").unwrap();
     let fabric = Fabric::new(&addresses, REST).unwrap();
     let running = [0, 1].map(|index| fabric.start(index, &hosts[index]).unwrap());

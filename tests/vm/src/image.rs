@@ -26,14 +26,14 @@ echo o >/proc/sysrq-trigger
 sleep 60
 ";
 
-/// What the root of an instance holds beside that, as images of clouds do.
+/// Further packages of an instance, which the images of clouds have too.
 const CLOUD: &str = "ca-certificates,cloud-init,curl,dbus,isc-dhcp-client,netplan.io,systemd-resolved";
 
 /// The parameter store's address.
 const ENDPOINT: &str = "[Service]\nEnvironment=AWS_ENDPOINT_URL=http://169.254.169.254\n";
 
-/// Files of the root of an instance: the metadata service runs before cloud-init, and the cases after it. The parameter store has
-/// another address than AWS's, which is all that the gateway is told beside its user data.
+/// Files of the root of an instance: the metadata service starts before cloud-init, and the cases run after it. Besides its user
+/// data, the gateway gets one setting: the address of the parameter store, which is not that of AWS.
 const FILES: &[(&str, &str)] = &[
     (
         "etc/systemd/system/warren-vm-metadata.service",

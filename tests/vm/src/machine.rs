@@ -21,7 +21,7 @@ const NOBODY: u32 = 65534;
 /// What runs in the guest. It reports on its standard output, which is the second serial line.
 const START: &str = "#!/bin/sh\nWARREN_TUNNEL=/mnt/warren-tunnel exec /mnt/warren-vm-guest \"${1:-kernel}\"";
 
-/// What EC2's machines tell of themselves, by which cloud-init knows them.
+/// System information (SMBIOS) of an EC2 instance, by which cloud-init recognizes the cloud.
 const EC2: &str =
     "type=1,uuid=ec2a1b2c-3d4e-5f60-7182-93a4b5c6d7e8,serial=ec2a1b2c-3d4e-5f60-7182-93a4b5c6d7e8";
 

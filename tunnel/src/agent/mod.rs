@@ -33,7 +33,7 @@ pub use args::{AgentArgs, CarrierChoice, DeviceChoice, KeyArgument};
 pub use carriers::{Carriers, TlsOverrides};
 pub use enrolled::{Enrolled, token_of};
 pub use overrides::Overrides;
-pub(crate) use proxies::test_names;
+pub(crate) use proxies::{names_by_interface, test_names};
 pub use run::run;
 pub use scoped::{ScopedTunnel, with_tunnel};
 pub use settings::{Settings, Source};

@@ -6,7 +6,7 @@ mod kernel;
 use std::{
     future::Future,
     io,
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     pin::pin,
     sync::{
         Arc,
@@ -23,14 +23,14 @@ use warren_device::{
     user::{Net, Ping, Undeliverable, Unreachable},
 };
 use warren_proxy::{
-    Limits, Name, Services,
-    dns::{Names, Others, Suffixes, Zone},
-    net::System,
+    Name,
+    dns::Names,
     outbound::{NameError, Resolve as _},
 };
 
 use super::{
     events::Reloader,
+    proxies::names_by_interface,
     tunnel::{TunnelHandle, failure, reload_answer, status_answer},
 };
 use crate::runtime::{
@@ -184,16 +184,7 @@ fn data(size: usize) -> Vec<u8> {
 /// The gateway's domains by its servers, through the interface; all other names as the machine has them.
 fn by_machine(status: &Status, name: &Name) -> Option<Found> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let zones: Vec<Zone> = status
-        .dns_zones
-        .iter()
-        .map(|zone| Zone {
-            suffixes: Suffixes::These(zone.domains.iter().filter_map(|name| name.parse().ok()).collect()),
-            servers: zone.servers.iter().map(|server| SocketAddr::new(*server, 53)).collect(),
-        })
-        .collect();
-    let services = Services::new(Limits::default());
-    let names = Names::new(&services, System, &zones, Others::Refused);
+    let names = names_by_interface(status);
     let resolved = async { tokio::time::timeout(NAME_TIMEOUT, names.resolve(name)).await };
     Some(runtime.block_on(resolved).unwrap_or(Err(NameError::Failed)))
 }

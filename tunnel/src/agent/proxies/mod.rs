@@ -38,7 +38,7 @@ use crate::runtime::{
     log,
     netstack::Netstack,
     problem::{Context, Result},
-    status::{Buffers, DnsZone},
+    status::{Buffers, DnsZone, Status},
 };
 
 /// Bytes that the buffers of all streams of the netstack may take together.
@@ -47,7 +47,7 @@ pub(crate) const BUFFERS: usize = 32 << 20;
 const THREADS: usize = 2;
 /// How long a shutdown waits for open streams.
 const GRACE: Duration = Duration::from_millis(200);
-/// Where programs inside the tunnel's network find their name server.
+/// The port of DNS (RFC 1035 section 4.2).
 const DNS_PORT: u16 = 53;
 /// Default addresses of the proxies.
 const SOCKS5: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
@@ -280,9 +280,22 @@ pub(crate) fn dns_zones(config: &Config) -> Vec<DnsZone> {
     config.interface.dns_zones.iter().map(zone).collect()
 }
 
+/// Resolves the names of a running agent's domains by their servers, through its interface.
+pub(crate) fn names_by_interface(status: &Status) -> Names<System> {
+    let zones = status.dns_zones.iter().map(|zone| Zone {
+        suffixes: Suffixes::These(zone.domains.iter().filter_map(|name| name.parse().ok()).collect()),
+        servers: at(&zone.servers),
+    });
+    let services = warren_proxy::Services::new(Limits::default());
+    Names::new(&services, System, &zones.collect::<Vec<_>>(), Others::Refused)
+}
+
+fn at(servers: &[IpAddr]) -> Vec<SocketAddr> {
+    servers.iter().map(|server| SocketAddr::new(*server, DNS_PORT)).collect()
+}
+
 /// The names that are looked up through the tunnel.
 pub(super) fn zones(config: &Config) -> Vec<Zone> {
-    let at = |servers: &[IpAddr]| servers.iter().map(|server| SocketAddr::new(*server, 53)).collect();
     let of_gateway = config.interface.dns_zones.iter().map(|zone| Zone {
         suffixes: Suffixes::These(
             zone.domains.iter().filter_map(|domain| domain.as_str().parse().ok()).collect(),

@@ -1,15 +1,8 @@
 //! Whether the domains of running agents are resolved through their tunnels, by a query for one of them.
 
 use std::{
-    net::SocketAddr,
     thread,
     time::{Duration, Instant},
-};
-
-use warren_proxy::{
-    Limits, Services,
-    dns::{Names, Others, Suffixes, Zone},
-    net::System,
 };
 
 use super::Finding;
@@ -75,15 +68,5 @@ fn by_agent(interface: &InterfaceName) -> Option<DnsTest> {
 /// The interface leads to the servers.
 fn by_this_machine(status: &Status) -> Option<DnsTest> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let zones: Vec<Zone> = status
-        .dns_zones
-        .iter()
-        .map(|zone| Zone {
-            suffixes: Suffixes::These(zone.domains.iter().filter_map(|name| name.parse().ok()).collect()),
-            servers: zone.servers.iter().map(|server| SocketAddr::new(*server, 53)).collect(),
-        })
-        .collect();
-    let services = Services::new(Limits::default());
-    let names = Names::new(&services, System, &zones, Others::Refused);
-    runtime.block_on(agent::test_names(&names))
+    runtime.block_on(agent::test_names(&agent::names_by_interface(status)))
 }

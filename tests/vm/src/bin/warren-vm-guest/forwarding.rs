@@ -78,7 +78,7 @@ impl Lab {
         self.fabric.machine_on(&self.pod, &self.fabric.token(group, &[])?, &format!("vm-{device}"), device)
     }
 
-    /// Counts what comes to the server from pods, by port; 0 is everything else.
+    /// Counts the packets from pods that reach the server: those that rules allow, and others.
     fn count(&self) -> Result<()> {
         let rules = "add table inet lab
             add counter inet lab allowed
@@ -163,7 +163,7 @@ fn denies() -> Result<()> {
     ensure!(lab.counted("allowed")? > 0, "no allowed packet was counted");
     same("denied packets", &lab.counted("denied")?, &0).with_context(|| format!("{error:#}"))?;
 
-    // Nobody reaches a pod who was not called by it.
+    // A host cannot open a connection to a pod.
     let address = lab.pod.ip("-4 -brief address show dev vm-kernel")?;
     let address = address.split_whitespace().nth(2).and_then(|text| text.split('/').next());
     let address = address.context("the pod has no address")?.to_owned();
@@ -174,9 +174,8 @@ fn denies() -> Result<()> {
 
 fn ends() -> Result<()> {
     let lab = Lab::new()?;
-    let (tables, forward) = ("list tables", "net.ipv4.ip_forward");
-    let tables = || lab.gateway.run("nft", &tables.split(' ').collect::<Vec<_>>());
-    let forward = || lab.gateway.run("sysctl", &["-n", forward]);
+    let tables = || lab.gateway.run("nft", &["list", "tables"]);
+    let forward = || lab.gateway.run("sysctl", &["-n", "net.ipv4.ip_forward"]);
     let mut gateway = lab.start()?;
     let _member = lab.member("gpu", "kernel")?;
     lab.answers()?;
