@@ -17,7 +17,7 @@ use process::{Alias, Process};
 use warren_guard::{LiveRange, Location, Usage};
 
 /// Cases of the random tests.
-const CASES: u64 = 3000;
+const CASES: u64 = 1000;
 const KILLS: u64 = 40;
 
 fn main() -> ExitCode {

@@ -149,7 +149,7 @@ fn the_example_is_built_changed_in_place_and_taken_down() -> Result<()> {
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
     let stage =
         || GoogleStage::example("gcp-hub-spoke", GoogleConfig { polls: 1, ..GoogleConfig::default() });
-    let report = kill_points(stage, KillSample::every(19), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillSample::every(47), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 4, "{report}");
     Ok(())

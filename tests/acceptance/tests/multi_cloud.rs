@@ -130,10 +130,10 @@ fn two_hubs_are_joined_and_their_gateways_find_each_other() -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill --example multi-cloud` tries them all.
 #[test]
 fn a_provider_killed_in_either_cloud_leaves_nothing_behind() -> Result<()> {
-    let report = kill_points(stage, KillSample { first: 7, ..KillSample::every(27) }, &mut |line| {
+    let report = kill_points(stage, KillSample { first: 7, ..KillSample::every(67) }, &mut |line| {
         println!("{line}");
     })?;
     println!("{report}");
-    ensure!(report.survived >= 8, "{report}");
+    ensure!(report.survived >= 3, "{report}");
     Ok(())
 }

@@ -73,7 +73,7 @@ impl MotoServer {
         self.child.id()
     }
 
-    /// What the emulator has written to standard error so far: its access log and any Python traceback.
+    /// What the emulator has written to standard error so far, such as a Python traceback.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.logs.path().join("moto.log")).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Google's API clients, created once, with Application Default Credentials.
+//! Google's API clients, each made once, with Application Default Credentials.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,41 +24,14 @@ use google_cloud_networkconnectivity_v1::client::InternalRangeService;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use http::{Extensions, HeaderMap};
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
+use tokio::sync::OnceCell;
 use warren_managed::retry::{self, Budget};
 
 use crate::credentials::Found;
 use crate::error::{ApiError, Failure as _, Remedy, chain};
 use crate::reach::Hosts;
 
-/// A client for each collection of the API.
-pub(crate) struct Clients {
-    pub(crate) projects: Projects,
-    pub(crate) networks: Networks,
-    pub(crate) subnetworks: Subnetworks,
-    pub(crate) firewalls: Firewalls,
-    pub(crate) routes: Routes,
-    pub(crate) routers: Routers,
-    pub(crate) addresses: Addresses,
-    pub(crate) global_addresses: GlobalAddresses,
-    pub(crate) forwarding_rules: GlobalForwardingRules,
-    pub(crate) instances: Instances,
-    pub(crate) disks: Disks,
-    pub(crate) templates: InstanceTemplates,
-    pub(crate) groups: InstanceGroupManagers,
-    pub(crate) global_operations: GlobalOperations,
-    pub(crate) region_operations: RegionOperations,
-    pub(crate) zone_operations: ZoneOperations,
-    pub(crate) dns_zones: ManagedZones,
-    pub(crate) dns_records: ResourceRecordSets,
-    pub(crate) dns_operations: ManagedZoneOperations,
-    pub(crate) artifacts: ArtifactRegistry,
-    pub(crate) perimeters: AccessContextManager,
-    pub(crate) secrets: SecretManagerService,
-    pub(crate) service_accounts: Iam,
-    pub(crate) internal_ranges: InternalRangeService,
-}
-
-/// Builds a client of one collection.
+/// A client of one collection. The errors are in prose.
 macro_rules! client {
     ($client:ty, $settings:expr) => {{
         let Settings { endpoint, credentials, universe, hosts } = $settings;
@@ -79,8 +52,63 @@ macro_rules! client {
         if let Some(universe) = universe {
             builder = builder.with_universe_domain(universe.clone());
         }
-        builder.build().await.map_err(|error| unusable(&error))?
+        builder.build().await.map_err(|error| chain(&error))
     }};
+}
+
+/// Declares [`Clients`] with a client for each collection of the API.
+macro_rules! clients {
+    ($($name:ident: $client:ty,)*) => {
+        /// A client for each collection of the API, made when it is first used: each one reads the root certificates.
+        pub(crate) struct Clients {
+            settings: Settings,
+            $($name: OnceCell<$client>,)*
+        }
+
+        impl Clients {
+            fn with(settings: Settings) -> Clients {
+                Clients { settings, $($name: OnceCell::new(),)* }
+            }
+
+            $(
+                /// The client of this collection.
+                ///
+                /// # Errors
+                /// It cannot be made, which [`Clients::new`] would have reported too.
+                pub(crate) async fn $name(&self) -> Result<&$client, ApiError> {
+                    let made = self.$name.get_or_try_init(async || client!($client, &self.settings)).await;
+                    made.map_err(|why: String| ApiError::unsent(stringify!($name), &why))
+                }
+            )*
+        }
+    };
+}
+
+clients! {
+    projects: Projects,
+    networks: Networks,
+    subnetworks: Subnetworks,
+    firewalls: Firewalls,
+    routes: Routes,
+    routers: Routers,
+    addresses: Addresses,
+    global_addresses: GlobalAddresses,
+    forwarding_rules: GlobalForwardingRules,
+    instances: Instances,
+    disks: Disks,
+    templates: InstanceTemplates,
+    groups: InstanceGroupManagers,
+    global_operations: GlobalOperations,
+    region_operations: RegionOperations,
+    zone_operations: ZoneOperations,
+    dns_zones: ManagedZones,
+    dns_records: ResourceRecordSets,
+    dns_operations: ManagedZoneOperations,
+    artifacts: ArtifactRegistry,
+    perimeters: AccessContextManager,
+    secrets: SecretManagerService,
+    service_accounts: Iam,
+    internal_ranges: InternalRangeService,
 }
 
 struct Settings {
@@ -96,7 +124,7 @@ impl Clients {
     /// # Errors
     /// The endpoint is not a URL, or the domain is not that of the credentials.
     pub(crate) async fn new(endpoint: Option<&str>, found: Option<&Found>) -> Result<Clients, Diagnostics> {
-        let settings = &Settings {
+        let clients = Clients::with(Settings {
             endpoint: endpoint.map(str::to_owned),
             credentials: match found {
                 Some(found) => found.credentials.clone().into(),
@@ -104,33 +132,10 @@ impl Clients {
             },
             universe: found.and_then(|found| found.universe.clone()),
             hosts: Hosts::default(),
-        };
-        Ok(Clients {
-            projects: client!(Projects, settings),
-            networks: client!(Networks, settings),
-            subnetworks: client!(Subnetworks, settings),
-            firewalls: client!(Firewalls, settings),
-            routes: client!(Routes, settings),
-            routers: client!(Routers, settings),
-            addresses: client!(Addresses, settings),
-            global_addresses: client!(GlobalAddresses, settings),
-            forwarding_rules: client!(GlobalForwardingRules, settings),
-            instances: client!(Instances, settings),
-            disks: client!(Disks, settings),
-            templates: client!(InstanceTemplates, settings),
-            groups: client!(InstanceGroupManagers, settings),
-            global_operations: client!(GlobalOperations, settings),
-            region_operations: client!(RegionOperations, settings),
-            zone_operations: client!(ZoneOperations, settings),
-            dns_zones: client!(ManagedZones, settings),
-            dns_records: client!(ResourceRecordSets, settings),
-            dns_operations: client!(ManagedZoneOperations, settings),
-            artifacts: client!(ArtifactRegistry, settings),
-            perimeters: client!(AccessContextManager, settings),
-            secrets: client!(SecretManagerService, settings),
-            service_accounts: client!(Iam, settings),
-            internal_ranges: client!(InternalRangeService, settings),
-        })
+        });
+        // Settings that one client refuses are refused by all.
+        clients.projects().await.map_err(|error| unusable(&error.message))?;
+        Ok(clients)
     }
 }
 
@@ -191,8 +196,8 @@ impl CredentialsProvider for Admission {
 }
 
 /// Lets every call follow its retry policy, however many other calls were retried.
-fn throttler() -> Result<CircuitBreaker, Diagnostics> {
-    CircuitBreaker::new(u64::MAX, 0, 0).map_err(|error| unusable(&error))
+fn throttler() -> Result<CircuitBreaker, String> {
+    CircuitBreaker::new(u64::MAX, 0, 0).map_err(|error| chain(&error))
 }
 
 /// A request ID, which makes a retried change the same change: the token of the create that this is, else a random UUID.
@@ -203,13 +208,10 @@ pub(crate) fn request_id(call: &str) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-fn unusable(error: &(dyn std::error::Error + 'static)) -> Diagnostics {
+fn unusable(why: &str) -> Diagnostics {
     Diagnostic::error(
         "Google Cloud client could not be created",
-        format!(
-            "{}. Check `gcp.endpoint_url` and `gcp.universe_domain` in the provider block.",
-            chain(error)
-        ),
+        format!("{why}. Check `gcp.endpoint_url` and `gcp.universe_domain` in the provider block."),
     )
     .at(Path::of("gcp"))
     .into()

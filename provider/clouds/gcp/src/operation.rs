@@ -98,11 +98,11 @@ async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), Api
         .until("done", || async {
             let outcome = match &begun.service {
                 Service::Registry => {
-                    let call = gcp.clients.artifacts.get_operation().set_name(&begun.name);
+                    let call = gcp.clients.artifacts().await?.get_operation().set_name(&begun.name);
                     long_running(begun, call.send().await.named("operations.get")?)
                 }
                 Service::Perimeters => {
-                    let call = gcp.clients.perimeters.get_operation().set_name(&begun.name);
+                    let call = gcp.clients.perimeters().await?.get_operation().set_name(&begun.name);
                     long_running(begun, call.send().await.named("operations.get")?)
                 }
                 Service::Dns { project, zone } => in_dns(gcp, begun, project, zone).await?,
@@ -124,15 +124,15 @@ async fn in_compute(
     let Begun { name, .. } = begun;
     let operation = match place {
         Place::Region(region) => {
-            let call = gcp.clients.region_operations.get().set_project(project).set_region(region);
+            let call = gcp.clients.region_operations().await?.get().set_project(project).set_region(region);
             call.set_operation(name).send().await.named("regionOperations.get")
         }
         Place::Zone(zone) => {
-            let call = gcp.clients.zone_operations.get().set_project(project).set_zone(zone);
+            let call = gcp.clients.zone_operations().await?.get().set_project(project).set_zone(zone);
             call.set_operation(name).send().await.named("zoneOperations.get")
         }
         Place::Global => {
-            let call = gcp.clients.global_operations.get().set_project(project);
+            let call = gcp.clients.global_operations().await?.get().set_project(project);
             call.set_operation(name).send().await.named("globalOperations.get")
         }
     }?;
@@ -146,7 +146,7 @@ async fn in_dns(
     project: &str,
     zone: &str,
 ) -> Result<Option<Result<(), ApiError>>, ApiError> {
-    let call = gcp.clients.dns_operations.get().set_project(project).set_managed_zone(zone);
+    let call = gcp.clients.dns_operations().await?.get().set_project(project).set_managed_zone(zone);
     let operation = call.set_operation(&begun.name).send().await.named("managedZoneOperations.get")?;
     Ok((operation.status == Some(DnsStatus::Done)).then_some(Ok(())))
 }

@@ -131,7 +131,7 @@ mod tests {
     /// What a user sees of the first call of a run, and the time it takes.
     async fn first_call(clients: Clients) -> (String, Duration) {
         let begun = Instant::now();
-        let call = clients.networks.get().set_project("acme-ml").set_network("hub").send();
+        let call = clients.networks().await.unwrap().get().set_project("acme-ml").set_network("hub").send();
         let timeout = tokio::time::Instant::now() + Duration::from_secs(60);
         let error = retry::until(timeout, CancellationToken::new(), call).await;
         let error = error.named("networks.get").unwrap_err();

@@ -150,7 +150,7 @@ fn annotation(number: i64) -> String {
 pub(crate) async fn create<M: Labelled>(gcp: &Gcp, planned: &M, store: &Store) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project)?;
     let body = Body::new().set_replication(store.replication()).set_labels(labels::all(gcp, planned)?);
-    let call = gcp.clients.secrets.create_secret().set_parent(format!("projects/{}", gcp.project));
+    let call = gcp.clients.secrets().await?.create_secret().set_parent(format!("projects/{}", gcp.project));
     let call = call.set_secret_id(planned.name().value()?).set_secret(body);
     call.send().await.named("secrets.create").map(|_| id)
 }
@@ -170,7 +170,7 @@ pub(crate) async fn find<M: Labelled>(
 pub(crate) async fn get(gcp: &Gcp, id: &str) -> Result<Secret, ApiError> {
     const GET: &str = "secrets.get";
     let (_, name) = link::global(GET, id)?;
-    let found = gcp.clients.secrets.get_secret().set_name(id).send().await.named(GET)?;
+    let found = gcp.clients.secrets().await?.get_secret().set_name(id).send().await.named(GET)?;
     Ok(Secret {
         id: id.to_owned(),
         name,
@@ -195,7 +195,7 @@ pub(crate) async fn last(gcp: &Gcp, secret: &Secret) -> Result<Option<Version>, 
 }
 
 async fn version(gcp: &Gcp, id: &str, number: &str) -> Result<Version, ApiError> {
-    let call = gcp.clients.secrets.get_secret_version().set_name(format!("{id}/versions/{number}"));
+    let call = gcp.clients.secrets().await?.get_secret_version().set_name(format!("{id}/versions/{number}"));
     Version::found("versions.get", &call.send().await.named("versions.get")?)
 }
 
@@ -206,7 +206,7 @@ pub(crate) async fn add(gcp: &Gcp, id: &str, payload: &str, note: &str) -> Resul
     announce(gcp, secret, number, note).await?;
     let bytes = payload.as_bytes().to_vec();
     let payload = SecretPayload::new().set_data_crc32c(i64::from(crc32c::crc32c(&bytes))).set_data(bytes);
-    let call = gcp.clients.secrets.add_secret_version().set_parent(id).set_payload(payload);
+    let call = gcp.clients.secrets().await?.add_secret_version().set_parent(id).set_payload(payload);
     let made = Version::found("secrets.addVersion", &call.send().await.named("secrets.addVersion")?)?;
     if made.number != number {
         // Another client has added a version in between, so the note belongs to another number.
@@ -230,7 +230,7 @@ async fn announce(gcp: &Gcp, secret: Secret, number: i64, note: &str) -> Result<
 
 async fn update(gcp: &Gcp, body: Body, field: &str) -> Result<(), ApiError> {
     let mask = FieldMask::default().set_paths([field]);
-    let call = gcp.clients.secrets.update_secret().set_secret(body).set_update_mask(mask);
+    let call = gcp.clients.secrets().await?.update_secret().set_secret(body).set_update_mask(mask);
     call.with_idempotency(true).send().await.named("secrets.patch").map(drop)
 }
 
@@ -254,12 +254,12 @@ pub(crate) async fn prune(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     let keep = last(gcp, &secret).await?.map_or(0, |version| version.number) - 1;
     let mut token = String::new();
     loop {
-        let call = gcp.clients.secrets.list_secret_versions().set_parent(id).set_page_token(token);
+        let call = gcp.clients.secrets().await?.list_secret_versions().set_parent(id).set_page_token(token);
         let page = call.send().await.named("versions.list")?;
         for version in page.versions.into_iter().filter(|version| version.state != State::Destroyed) {
             let number = number("versions.list", &version.name)?;
             if number < keep {
-                let call = gcp.clients.secrets.destroy_secret_version();
+                let call = gcp.clients.secrets().await?.destroy_secret_version();
                 call.set_name(format!("{id}/versions/{number}")).send().await.named("versions.destroy")?;
             }
         }
@@ -275,7 +275,7 @@ pub(crate) async fn prune(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
 pub(crate) async fn read(gcp: &Gcp, id: &str, version: &str) -> Result<(i64, Zeroizing<String>), ApiError> {
     const ACCESS: &str = "versions.access";
     let name = format!("{id}/versions/{version}");
-    let call = gcp.clients.secrets.access_secret_version().set_name(name);
+    let call = gcp.clients.secrets().await?.access_secret_version().set_name(name);
     let answer = call.send().await.named(ACCESS)?;
     let number = number(ACCESS, &answer.name)?;
     let payload = answer.payload.or_missing(ACCESS, "payload")?;
@@ -287,7 +287,7 @@ pub(crate) async fn read(gcp: &Gcp, id: &str, version: &str) -> Result<(i64, Zer
 
 /// Deletes a secret with all its versions; not found is an error.
 pub(crate) async fn delete(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
-    gcp.clients.secrets.delete_secret().set_name(id).send().await.named("secrets.delete")
+    gcp.clients.secrets().await?.delete_secret().set_name(id).send().await.named("secrets.delete")
 }
 
 /// Role that permits a principal to read a secret's payloads.
@@ -312,7 +312,7 @@ pub(crate) async fn let_read(gcp: &Gcp, id: &str, member: &str, may: bool) -> Re
         }
         policy.bindings.retain(|binding| !binding.members.is_empty());
     }
-    let call = gcp.clients.secrets.set_iam_policy().set_resource(id).set_policy(policy);
+    let call = gcp.clients.secrets().await?.set_iam_policy().set_resource(id).set_policy(policy);
     // The policy's etag makes a retry harmless.
     call.with_idempotency(true).send().await.named("secrets.setIamPolicy").map(drop)
 }
@@ -320,7 +320,7 @@ pub(crate) async fn let_read(gcp: &Gcp, id: &str, member: &str, may: bool) -> Re
 /// Reads the policy with its conditions, so that writing it back does not lose conditions of others.
 async fn policy(gcp: &Gcp, id: &str) -> Result<Policy, ApiError> {
     let options = google_cloud_iam_v1::model::GetPolicyOptions::new().set_requested_policy_version(3);
-    let call = gcp.clients.secrets.get_iam_policy().set_resource(id).set_options(options);
+    let call = gcp.clients.secrets().await?.get_iam_policy().set_resource(id).set_options(options);
     call.send().await.named("secrets.getIamPolicy")
 }
 

@@ -29,7 +29,8 @@ pub(super) async fn create(gcp: &Gcp, planned: &Address, description: &str) -> R
         .set_description(description)
         .set_address_type("EXTERNAL")
         .set_network_tier(planned.network_tier.value()?.as_str());
-    let call = gcp.clients.addresses.insert().set_project(&gcp.project).set_region(planned.region.value()?);
+    let call =
+        gcp.clients.addresses().await?.insert().set_project(&gcp.project).set_region(planned.region.value()?);
     gcp.began(&id, begin!("addresses.insert", &id, call.set_body(body)));
     Ok(id)
 }
@@ -41,13 +42,14 @@ pub(super) async fn get(gcp: &Gcp, before: &Address) -> Result<Address, ApiError
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, region, name) = link::regional("addresses.delete", id)?;
-    let call = gcp.clients.addresses.delete().set_project(project).set_region(region).set_address(name);
+    let call =
+        gcp.clients.addresses().await?.delete().set_project(project).set_region(region).set_address(name);
     Ok(begin!("addresses.delete", id, call))
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Address, ApiError> {
     let (project, region, name) = link::regional(GET, id)?;
-    let call = gcp.clients.addresses.get().set_project(project).set_region(region).set_address(name);
+    let call = gcp.clients.addresses().await?.get().set_project(project).set_region(region).set_address(name);
     call.send().await.named(GET)
 }
 

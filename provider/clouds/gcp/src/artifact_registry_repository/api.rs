@@ -45,7 +45,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Repository) -> Result<String, Ap
     if format == Format::Docker {
         body = body.set_docker_config(docker(planned)).set_vulnerability_scanning_config(scanning(planned));
     }
-    let call = gcp.clients.artifacts.create_repository().set_parent(parent);
+    let call = gcp.clients.artifacts().await?.create_repository().set_parent(parent);
     let call = call.set_repository_id(planned.object.name()?).set_repository(body);
     let operation = call.send().await.named("repositories.create")?;
     gcp.began(&id, Begun::in_registry("repositories.create", operation.name)?);
@@ -84,7 +84,7 @@ pub(super) async fn update(gcp: &Gcp, want: &Repository) -> Result<(), ApiError>
         return Ok(());
     }
     let mask = FieldMask::default().set_paths(paths);
-    let call = gcp.clients.artifacts.update_repository().set_repository(body).set_update_mask(mask);
+    let call = gcp.clients.artifacts().await?.update_repository().set_repository(body).set_update_mask(mask);
     call.send().await.named("repositories.patch").map(drop)
 }
 
@@ -94,14 +94,14 @@ pub(super) async fn get(gcp: &Gcp, before: &Repository) -> Result<Repository, Ap
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let call = gcp.clients.artifacts.delete_repository().set_name(id);
+    let call = gcp.clients.artifacts().await?.delete_repository().set_name(id);
     let operation = call.send().await.named("repositories.delete")?;
     Begun::in_registry("repositories.delete", operation.name)
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Repository, ApiError> {
     link::regional(GET, id)?;
-    gcp.clients.artifacts.get_repository().set_name(id).send().await.named(GET)
+    gcp.clients.artifacts().await?.get_repository().set_name(id).send().await.named(GET)
 }
 
 fn body(gcp: &Gcp, planned: &Repository) -> Result<model::Repository, ApiError> {

@@ -62,7 +62,7 @@ async fn local() -> (TcpListener, String) {
 async fn told(config: &GcpConfig) -> String {
     let found = find(config, Some("acme-ml")).unwrap();
     let clients = crate::client::Clients::new(Some("http://127.0.0.1:9"), Some(&found)).await.unwrap();
-    let call = clients.networks.get().set_project("acme-ml").set_network("hub").send();
+    let call = clients.networks().await.unwrap().get().set_project("acme-ml").set_network("hub").send();
     let error = call.await.named("networks.get").unwrap_err();
     assert_eq!(error.remedy(), Remedy::Final);
     let told = Diagnostic::from(error);

@@ -30,7 +30,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &RecordSet) -> Result<Vec<String>, 
 pub(super) async fn create(gcp: &Gcp, planned: &RecordSet) -> Result<String, ApiError> {
     let zone = planned.zone.value()?;
     let Link { project, name, .. } = zone.link();
-    let call = gcp.clients.dns_records.create().set_project(project).set_managed_zone(name);
+    let call = gcp.clients.dns_records().await?.create().set_project(project).set_managed_zone(name);
     call.set_body(body(planned)?).send().await.named("resourceRecordSets.create")?;
     Ok(id(zone, planned.object.name()?, *planned.r#type.value()?))
 }
@@ -42,7 +42,7 @@ pub(super) async fn update(gcp: &Gcp, want: &RecordSet) -> Result<(), ApiError> 
         return Ok(());
     }
     let Link { project, name, .. } = want.zone.value()?.link();
-    let call = gcp.clients.dns_records.patch().set_project(project).set_managed_zone(name);
+    let call = gcp.clients.dns_records().await?.patch().set_project(project).set_managed_zone(name);
     let call = call.set_name(want.object.name()?).set_type(want.r#type.value()?.as_str());
     let call = call.set_body(body(want)?).with_idempotency(true);
     call.send().await.named("resourceRecordSets.patch").map(drop)
@@ -51,14 +51,14 @@ pub(super) async fn update(gcp: &Gcp, want: &RecordSet) -> Result<(), ApiError> 
 /// Reads the records; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &RecordSet) -> Result<RecordSet, ApiError> {
     let Link { project, name, .. } = before.zone.value()?.link();
-    let call = gcp.clients.dns_records.get().set_project(project).set_managed_zone(name);
+    let call = gcp.clients.dns_records().await?.get().set_project(project).set_managed_zone(name);
     let call = call.set_name(before.object.name()?).set_type(before.r#type.value()?.as_str());
     state(call.send().await.named(GET)?, before)
 }
 
 pub(super) async fn delete(gcp: &Gcp, records: &RecordSet) -> Result<(), ApiError> {
     let Link { project, name, .. } = records.zone.value()?.link();
-    let call = gcp.clients.dns_records.delete().set_project(project).set_managed_zone(name);
+    let call = gcp.clients.dns_records().await?.delete().set_project(project).set_managed_zone(name);
     let call = call.set_name(records.object.name()?).set_type(records.r#type.value()?.as_str());
     call.send().await.named("resourceRecordSets.delete").map(drop)
 }

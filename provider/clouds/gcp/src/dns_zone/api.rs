@@ -41,7 +41,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Zone) -> Result<String, ApiError
         .set_dns_name(planned.dns_name.value()?)
         .set_visibility(Visibility::Private);
     let body = configured(gcp, planned, body)?;
-    let call = gcp.clients.dns_zones.create().set_project(&gcp.project).set_body(body);
+    let call = gcp.clients.dns_zones().await?.create().set_project(&gcp.project).set_body(body);
     call.send().await.named("managedZones.create")?;
     Ok(planned.place(&gcp.project)?)
 }
@@ -59,7 +59,8 @@ pub(super) async fn update(gcp: &Gcp, want: &Zone) -> Result<Option<Begun>, ApiE
     }
     let (project, name) = link::global("managedZones.update", id)?;
     let body = configured(gcp, want, found)?;
-    let call = gcp.clients.dns_zones.update().set_project(&project).set_managed_zone(&name).set_body(body);
+    let call =
+        gcp.clients.dns_zones().await?.update().set_project(&project).set_managed_zone(&name).set_body(body);
     let operation = call.with_idempotency(true).send().await.named("managedZones.update")?;
     Begun::in_dns("managedZones.update", id, operation.id).map(Some)
 }
@@ -71,13 +72,13 @@ pub(super) async fn get(gcp: &Gcp, before: &Zone) -> Result<Zone, ApiError> {
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     let (project, name) = link::global("managedZones.delete", id)?;
-    let call = gcp.clients.dns_zones.delete().set_project(project).set_managed_zone(name);
+    let call = gcp.clients.dns_zones().await?.delete().set_project(project).set_managed_zone(name);
     call.send().await.named("managedZones.delete")
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ManagedZone, ApiError> {
     let (project, name) = link::global(GET, id)?;
-    let found = gcp.clients.dns_zones.get().set_project(project).set_managed_zone(name).send().await;
+    let found = gcp.clients.dns_zones().await?.get().set_project(project).set_managed_zone(name).send().await;
     let found = found.named(GET)?;
     if found.visibility == Some(Visibility::Public) { Err(ApiError::public(GET, id)) } else { Ok(found) }
 }

@@ -33,7 +33,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Firewall) -> Result<Vec<String>, A
 pub(super) async fn create(gcp: &Gcp, planned: &Firewall, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project)?;
     let body = body(planned, description, model::Firewall::new())?;
-    let call = gcp.clients.firewalls.insert().set_project(&gcp.project).set_body(body);
+    let call = gcp.clients.firewalls().await?.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("firewalls.insert", &id, call));
     Ok(id)
 }
@@ -54,7 +54,7 @@ pub(super) async fn update(gcp: &Gcp, want: &Firewall) -> Result<Option<Begun>, 
     }
     let (project, name) = link::global("firewalls.update", id)?;
     let body = body(want, &marks, found)?;
-    let call = gcp.clients.firewalls.update().set_project(project).set_firewall(name).set_body(body);
+    let call = gcp.clients.firewalls().await?.update().set_project(project).set_firewall(name).set_body(body);
     Ok(Some(begin!("firewalls.update", id, call)))
 }
 
@@ -65,13 +65,13 @@ pub(super) async fn get(gcp: &Gcp, before: &Firewall) -> Result<Firewall, ApiErr
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, name) = link::global("firewalls.delete", id)?;
-    let call = gcp.clients.firewalls.delete().set_project(project).set_firewall(name);
+    let call = gcp.clients.firewalls().await?.delete().set_project(project).set_firewall(name);
     Ok(begin!("firewalls.delete", id, call))
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Firewall, ApiError> {
     let (project, name) = link::global(GET, id)?;
-    gcp.clients.firewalls.get().set_project(project).set_firewall(name).send().await.named(GET)
+    gcp.clients.firewalls().await?.get().set_project(project).set_firewall(name).send().await.named(GET)
 }
 
 /// Whether two rules mean the same, apart from their descriptions: an empty set means the same as none.

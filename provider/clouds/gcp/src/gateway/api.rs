@@ -84,7 +84,8 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
         .set_metadata(metadata)
         .set_tags(model::Tags::new().set_items(sets::known(&planned.tags)))
         .set_labels(labels);
-    let call = gcp.clients.instances.insert().set_project(&gcp.project).set_zone(zone).set_body(body);
+    let call =
+        gcp.clients.instances().await?.insert().set_project(&gcp.project).set_zone(zone).set_body(body);
     gcp.began(&id, begin!("instances.insert", &id, call));
     Ok(id)
 }
@@ -102,11 +103,19 @@ pub(super) async fn start(gcp: &Gcp, id: &str) -> Result<Option<String>, ApiErro
     match status {
         RUNNING => return Ok(None),
         "TERMINATED" | "STOPPED" => {
-            let call = gcp.clients.instances.start().set_project(project).set_zone(zone).set_instance(name);
+            let call =
+                gcp.clients.instances().await?.start().set_project(project).set_zone(zone).set_instance(name);
             begin!("instances.start", id, call);
         }
         "SUSPENDED" => {
-            let call = gcp.clients.instances.resume().set_project(project).set_zone(zone).set_instance(name);
+            let call = gcp
+                .clients
+                .instances()
+                .await?
+                .resume()
+                .set_project(project)
+                .set_zone(zone)
+                .set_instance(name);
             begin!("instances.resume", id, call);
         }
         _ => {}
@@ -125,7 +134,8 @@ pub(super) async fn set_labels(gcp: &Gcp, want: &Gateway) -> Result<Option<Begun
         .set_labels(labels)
         .set_label_fingerprint(found.label_fingerprint.or_missing(GET, "labelFingerprint")?);
     let (project, zone, name) = link::regional("instances.setLabels", id)?;
-    let call = gcp.clients.instances.set_labels().set_project(project).set_zone(zone).set_instance(name);
+    let call =
+        gcp.clients.instances().await?.set_labels().set_project(project).set_zone(zone).set_instance(name);
     Ok(Some(begin!("instances.setLabels", id, call.set_body(body))))
 }
 
@@ -140,19 +150,20 @@ pub(super) async fn set_tags(gcp: &Gcp, want: &Gateway) -> Result<Option<Begun>,
     let fingerprint = tags.fingerprint.or_missing(GET, "tags.fingerprint")?;
     let body = model::Tags::new().set_items(wanted).set_fingerprint(fingerprint);
     let (project, zone, name) = link::regional("instances.setTags", id)?;
-    let call = gcp.clients.instances.set_tags().set_project(project).set_zone(zone).set_instance(name);
+    let call =
+        gcp.clients.instances().await?.set_tags().set_project(project).set_zone(zone).set_instance(name);
     Ok(Some(begin!("instances.setTags", id, call.set_body(body))))
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, zone, name) = link::regional("instances.delete", id)?;
-    let call = gcp.clients.instances.delete().set_project(project).set_zone(zone).set_instance(name);
+    let call = gcp.clients.instances().await?.delete().set_project(project).set_zone(zone).set_instance(name);
     Ok(begin!("instances.delete", id, call))
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Instance, ApiError> {
     let (project, zone, name) = link::regional(GET, id)?;
-    let call = gcp.clients.instances.get().set_project(project).set_zone(zone).set_instance(name);
+    let call = gcp.clients.instances().await?.get().set_project(project).set_zone(zone).set_instance(name);
     call.send().await.named(GET)
 }
 
@@ -160,7 +171,7 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Instance, ApiError> {
 /// document, `AccessConfig.networkTier`). `None` leaves the default of the project, for an address that is not reserved here.
 async fn tier(gcp: &Gcp, zone: &str, address: Ipv4Addr) -> Result<Option<NetworkTier>, ApiError> {
     let region = zone.rsplit_once('-').map_or(zone, |(region, _)| region);
-    let call = gcp.clients.addresses.list().set_project(&gcp.project).set_region(region);
+    let call = gcp.clients.addresses().await?.list().set_project(&gcp.project).set_region(region);
     let found = call.set_filter(format!("address = \"{address}\"")).send().await.named("addresses.list")?;
     let tier = found.items.first().and_then(|found| found.network_tier.as_ref());
     Ok(tier.and_then(sdk::NetworkTier::name).map(NetworkTier::from))

@@ -69,7 +69,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &GatewayGroup) -> Result<String, 
     if let Some(key) = planned.kms_key_name.known() {
         body = body.set_disk_encryption_key(model::CustomerEncryptionKey::new().set_kms_key_name(key));
     }
-    let call = gcp.clients.disks.insert().set_project(project).set_zone(zone).set_body(body);
+    let call = gcp.clients.disks().await?.insert().set_project(project).set_zone(zone).set_body(body);
     gcp.began(&id, begin!("disks.insert", &id, call));
     Ok(id)
 }
@@ -77,7 +77,16 @@ pub(super) async fn create(gcp: &Gcp, planned: &GatewayGroup) -> Result<String, 
 /// Reads the disk of the group `id`; not found is an error.
 pub(super) async fn disk(gcp: &Gcp, id: &str) -> Result<model::Disk, ApiError> {
     let (project, zone, name) = link::regional(GET_DISK, &disk_id(id)?)?;
-    gcp.clients.disks.get().set_project(project).set_zone(zone).set_disk(name).send().await.named(GET_DISK)
+    gcp.clients
+        .disks()
+        .await?
+        .get()
+        .set_project(project)
+        .set_zone(zone)
+        .set_disk(name)
+        .send()
+        .await
+        .named(GET_DISK)
 }
 
 /// Starts setting the planned labels of the disk if they differ.
@@ -91,13 +100,13 @@ pub(super) async fn set_labels(gcp: &Gcp, want: &GatewayGroup) -> Result<Option<
         .set_labels(labels)
         .set_label_fingerprint(found.label_fingerprint.or_missing(GET_DISK, "labelFingerprint")?);
     let (project, zone, name) = link::regional("disks.setLabels", &disk_id(id)?)?;
-    let call = gcp.clients.disks.set_labels().set_project(project).set_zone(zone).set_resource(name);
+    let call = gcp.clients.disks().await?.set_labels().set_project(project).set_zone(zone).set_resource(name);
     Ok(Some(begin!("disks.setLabels", id, call.set_body(body))))
 }
 
 pub(super) async fn delete_disk(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, zone, name) = link::regional("disks.delete", &disk_id(id)?)?;
-    let call = gcp.clients.disks.delete().set_project(project).set_zone(zone).set_disk(name);
+    let call = gcp.clients.disks().await?.delete().set_project(project).set_zone(zone).set_disk(name);
     Ok(begin!("disks.delete", id, call))
 }
 
@@ -128,7 +137,7 @@ pub(super) async fn create_address(gcp: &Gcp, planned: &GatewayGroup) -> Result<
         .set_purpose("GCE_ENDPOINT")
         .set_subnetwork(planned.subnetwork.value()?.id())
         .set_or_clear_address(planned.network_ip.known().map(Ipv4Addr::to_string));
-    let call = gcp.clients.addresses.insert().set_project(project).set_region(region).set_body(body);
+    let call = gcp.clients.addresses().await?.insert().set_project(project).set_region(region).set_body(body);
     gcp.began(&id, begin!("addresses.insert", &id, call));
     Ok(id)
 }
@@ -145,14 +154,15 @@ pub(super) async fn external_address(gcp: &Gcp, external: &AddressRef) -> Result
 
 async fn address(gcp: &Gcp, id: &str) -> Result<model::Address, ApiError> {
     let (project, region, name) = link::regional(GET_ADDRESS, id)?;
-    let call = gcp.clients.addresses.get().set_project(project).set_region(region).set_address(name);
+    let call = gcp.clients.addresses().await?.get().set_project(project).set_region(region).set_address(name);
     call.send().await.named(GET_ADDRESS)
 }
 
 pub(super) async fn delete_address(gcp: &Gcp, group: &GatewayGroup) -> Result<Begun, ApiError> {
     let id = address_id(gcp, group)?;
     let (project, region, name) = link::regional("addresses.delete", &id)?;
-    let call = gcp.clients.addresses.delete().set_project(project).set_region(region).set_address(name);
+    let call =
+        gcp.clients.addresses().await?.delete().set_project(project).set_region(region).set_address(name);
     Ok(begin!("addresses.delete", &id, call))
 }
 

@@ -79,7 +79,7 @@ pub(super) fn address(vms: &[Vm], before: &Attr<AddressRef>) -> Attr<AddressRef>
 /// Reads the group; not found is an error.
 pub(super) async fn fetch(gcp: &Gcp, id: &str) -> Result<model::InstanceGroupManager, ApiError> {
     let (project, zone, name) = link::regional(GET, id)?;
-    let call = gcp.clients.groups.get().set_project(project).set_zone(zone);
+    let call = gcp.clients.groups().await?.get().set_project(project).set_zone(zone);
     call.set_instance_group_manager(name).send().await.named(GET)
 }
 
@@ -111,7 +111,7 @@ pub(super) async fn create(gcp: &Gcp, group: &GatewayGroup) -> Result<String, Ap
         // The VM is created with its configuration.
         .set_target_size(0)
         .set_update_policy(update_policy(true));
-    let call = gcp.clients.groups.insert().set_project(project).set_zone(zone).set_body(body);
+    let call = gcp.clients.groups().await?.insert().set_project(project).set_zone(zone).set_body(body);
     gcp.began(id, begin!("instanceGroupManagers.insert", id, call));
     Ok(id.to_owned())
 }
@@ -130,7 +130,7 @@ pub(super) async fn update(gcp: &Gcp, group: &GatewayGroup) -> Result<Option<Beg
         .set_fingerprint(found.fingerprint.or_missing(GET, "fingerprint")?)
         .set_instance_template(template)
         .set_update_policy(update_policy(recreates));
-    let call = gcp.clients.groups.patch().set_project(project).set_zone(zone);
+    let call = gcp.clients.groups().await?.patch().set_project(project).set_zone(zone);
     let call = call.set_instance_group_manager(name).set_body(body);
     Ok(Some(begin!("instanceGroupManagers.patch", id, call)))
 }
@@ -162,7 +162,7 @@ pub(super) fn is_current(found: &model::InstanceGroupManager, template: &str) ->
 /// The VMs of a group, the one with its name first.
 pub(super) async fn vms(gcp: &Gcp, id: &str) -> Result<Vec<Vm>, ApiError> {
     let (project, zone, name) = link::regional(LIST, id)?;
-    let call = gcp.clients.groups.list_managed_instances().set_project(project).set_zone(zone);
+    let call = gcp.clients.groups().await?.list_managed_instances().set_project(project).set_zone(zone);
     let call = call.set_instance_group_manager(&name).with_idempotency(true);
     let found = call.send().await.named(LIST)?.managed_instances;
     let mut found = found.into_iter().map(vm).collect::<Result<Vec<Vm>, ApiError>>()?;
@@ -230,7 +230,7 @@ pub(super) async fn dismiss(gcp: &Gcp, group: &GatewayGroup) -> Result<Option<Be
     }
     let (project, zone, name) = link::regional(DELETE, id)?;
     let body = model::InstanceGroupManagersDeleteInstancesRequest::new().set_instances(urls);
-    let call = gcp.clients.groups.delete_instances().set_project(project).set_zone(zone);
+    let call = gcp.clients.groups().await?.delete_instances().set_project(project).set_zone(zone);
     let call = call.set_instance_group_manager(name).set_body(body);
     Ok(Some(begin!("instanceGroupManagers.deleteInstances", id, call)))
 }
@@ -246,7 +246,7 @@ pub(super) async fn is_awaited(gcp: &Gcp, group: &GatewayGroup) -> Result<bool, 
         return Ok(false);
     }
     let (project, zone, name) = link::regional(GET, id)?;
-    let call = gcp.clients.instances.get().set_project(project).set_zone(zone).set_instance(name);
+    let call = gcp.clients.instances().await?.get().set_project(project).set_zone(zone).set_instance(name);
     let Some(found) = ApiError::if_found(call.send().await.named(GET))? else { return Ok(false) };
     let labels = found.labels.into_iter().collect();
     labels::adoptable(gcp, group, &labels, || Ok(true)).map(|_| true)
@@ -274,7 +274,7 @@ pub(super) async fn start(gcp: &Gcp, group: &GatewayGroup) -> Result<Option<Begu
     let vm = model::PerInstanceConfig::new().set_name(group.object.name()?).set_preserved_state(kept);
     let (project, zone, name) = link::regional("instanceGroupManagers.createInstances", id)?;
     let body = model::InstanceGroupManagersCreateInstancesRequest::new().set_instances([vm]);
-    let call = gcp.clients.groups.create_instances().set_project(project).set_zone(zone);
+    let call = gcp.clients.groups().await?.create_instances().set_project(project).set_zone(zone);
     let call = call.set_instance_group_manager(name).set_body(body);
     Ok(Some(begin!("instanceGroupManagers.createInstances", id, call)))
 }
@@ -282,7 +282,7 @@ pub(super) async fn start(gcp: &Gcp, group: &GatewayGroup) -> Result<Option<Begu
 /// Starts deleting the group with its VM, but not the disk and the addresses.
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, zone, name) = link::regional("instanceGroupManagers.delete", id)?;
-    let call = gcp.clients.groups.delete().set_project(project).set_zone(zone);
+    let call = gcp.clients.groups().await?.delete().set_project(project).set_zone(zone);
     Ok(begin!("instanceGroupManagers.delete", id, call.set_instance_group_manager(name)))
 }
 

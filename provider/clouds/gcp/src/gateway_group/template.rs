@@ -120,7 +120,7 @@ pub(super) async fn create(gcp: &Gcp, group: &GatewayGroup) -> Result<String, Ap
         .set_name(name(group)?)
         .set_description(description(gcp, group)?)
         .set_properties(properties);
-    let call = gcp.clients.templates.insert().set_project(&gcp.project).set_body(body);
+    let call = gcp.clients.templates().await?.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("instanceTemplates.insert", &id, call));
     Ok(id)
 }
@@ -133,7 +133,7 @@ pub(super) fn description(gcp: &Gcp, group: &GatewayGroup) -> Result<String, Not
 /// Reads a template; not found is an error.
 pub(super) async fn fetch(gcp: &Gcp, id: &str) -> Result<model::InstanceTemplate, ApiError> {
     let (project, name) = link::global(GET, id)?;
-    let call = gcp.clients.templates.get().set_project(project).set_instance_template(name);
+    let call = gcp.clients.templates().await?.get().set_project(project).set_instance_template(name);
     call.send().await.named(GET)
 }
 
@@ -144,7 +144,7 @@ pub(super) async fn all(gcp: &Gcp, group: &GatewayGroup) -> Result<Vec<String>, 
     let ours = Marker::new(&gcp.scope, name);
     let (mut found, mut page) = (Vec::new(), None);
     loop {
-        let call = gcp.clients.templates.list().set_project(&gcp.project);
+        let call = gcp.clients.templates().await?.list().set_project(&gcp.project);
         let call = call.set_filter(format!("name eq {name}-.*")).set_or_clear_page_token(page);
         let answer = call.send().await.named(LIST)?;
         for template in answer.items {
@@ -166,7 +166,7 @@ pub(super) async fn former(gcp: &Gcp, group: &GatewayGroup) -> Result<Vec<String
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, name) = link::global("instanceTemplates.delete", id)?;
-    let call = gcp.clients.templates.delete().set_project(project).set_instance_template(name);
+    let call = gcp.clients.templates().await?.delete().set_project(project).set_instance_template(name);
     Ok(begin!("instanceTemplates.delete", id, call))
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn create(
     let account = model::ServiceAccount::new()
         .set_display_name(format!("Warren gateway {name}"))
         .set_description(description);
-    let call = gcp.clients.service_accounts.create_service_account();
+    let call = gcp.clients.service_accounts().await?.create_service_account();
     let call = call.set_name(format!("projects/{}", gcp.project)).set_account_id(name);
     call.set_service_account(account).send().await.named("serviceAccounts.create")?;
     Ok(planned.place(&gcp.project)?)
@@ -54,20 +54,20 @@ pub(super) async fn update(gcp: &Gcp, want: &ServiceAccount) -> Result<(), ApiEr
         return Ok(());
     }
     let account = model::ServiceAccount::new().set_name(id).set_description(marks);
-    let call = gcp.clients.service_accounts.patch_service_account().set_service_account(account);
+    let call = gcp.clients.service_accounts().await?.patch_service_account().set_service_account(account);
     let call = call.set_update_mask(FieldMask::default().set_paths(["description"]));
     call.with_idempotency(true).send().await.named("serviceAccounts.patch").map(drop)
 }
 
 /// Deletes an account; not found is an error.
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
-    let call = gcp.clients.service_accounts.delete_service_account().set_name(id);
+    let call = gcp.clients.service_accounts().await?.delete_service_account().set_name(id);
     call.send().await.named("serviceAccounts.delete")
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ServiceAccount, ApiError> {
     link::global(GET, id)?;
-    gcp.clients.service_accounts.get_service_account().set_name(id).send().await.named(GET)
+    gcp.clients.service_accounts().await?.get_service_account().set_name(id).send().await.named(GET)
 }
 
 /// The state of an account as the API returns it. Its ID, its timeouts, and the secrets that it can read, which other

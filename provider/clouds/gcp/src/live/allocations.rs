@@ -35,7 +35,8 @@ pub(super) async fn addresses(
     let project = reading.project;
     let mut page = None;
     loop {
-        let call = gcp.clients.global_addresses.list().set_project(project).set_or_clear_page_token(page);
+        let call =
+            gcp.clients.global_addresses().await?.list().set_project(project).set_or_clear_page_token(page);
         let answer = call.send().await.named(LIST)?;
         for address in answer.items {
             if address.purpose != Some(Purpose::VpcPeering) {
@@ -66,7 +67,7 @@ pub(super) async fn internal_ranges(
     let parent = format!("projects/{project}/locations/global");
     let mut page = String::new();
     loop {
-        let call = gcp.clients.internal_ranges.list_internal_ranges().set_parent(&parent);
+        let call = gcp.clients.internal_ranges().await?.list_internal_ranges().set_parent(&parent);
         let answer = call.set_page_token(page).send().await.named(LIST_INTERNAL)?;
         for internal in answer.internal_ranges {
             // A range that is still to be allocated has none.

@@ -26,7 +26,7 @@ pub(super) struct Network {
 pub(super) async fn list(gcp: &Gcp, project: &str, found: &mut Vec<Network>) -> Result<(), ApiError> {
     let mut page = None;
     loop {
-        let call = gcp.clients.networks.list().set_project(project).set_or_clear_page_token(page);
+        let call = gcp.clients.networks().await?.list().set_project(project).set_or_clear_page_token(page);
         let answer = call.send().await.named(LIST)?;
         for network in answer.items {
             let (marker, _) = marker::split(network.description.as_deref());

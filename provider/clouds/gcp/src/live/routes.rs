@@ -35,7 +35,7 @@ pub(super) async fn fixed(gcp: &Gcp, reading: &mut Reading<'_>) -> Result<(), Ap
     let project = reading.project;
     let mut page = None;
     loop {
-        let call = gcp.clients.routes.list().set_project(project).set_or_clear_page_token(page);
+        let call = gcp.clients.routes().await?.list().set_project(project).set_or_clear_page_token(page);
         let answer = call.send().await.named(LIST)?;
         for route in answer.items {
             // A route to the internet gateway, such as to `199.36.153.8/30`, leads to no network.
@@ -59,7 +59,8 @@ pub(super) async fn learned(gcp: &Gcp, reading: &mut Reading<'_>) -> Result<(), 
     let project = reading.project;
     let mut page = None;
     loop {
-        let call = gcp.clients.routers.aggregated_list().set_project(project).set_or_clear_page_token(page);
+        let call =
+            gcp.clients.routers().await?.aggregated_list().set_project(project).set_or_clear_page_token(page);
         let answer = call.send().await.named(ROUTERS)?;
         for router in answer.items.into_values().flat_map(|scope| scope.routers) {
             // A router for Cloud NAT has no peers.
@@ -68,7 +69,8 @@ pub(super) async fn learned(gcp: &Gcp, reading: &mut Reading<'_>) -> Result<(), 
             }
             let id = link::id(router.self_link.as_deref().or_missing(ROUTERS, "selfLink")?);
             let (project, region, name) = link::regional(STATUS, &id)?;
-            let call = gcp.clients.routers.get_router_status().set_project(&project).set_region(&region);
+            let call =
+                gcp.clients.routers().await?.get_router_status().set_project(&project).set_region(&region);
             let status = match call.set_router(&name).send().await.named(STATUS) {
                 Ok(status) => status.result.unwrap_or_default(),
                 // Deleted since it was listed.
@@ -132,7 +134,13 @@ async fn of_peer(
     let project = reading.project;
     let mut page = None;
     loop {
-        let call = gcp.clients.networks.list_peering_routes().set_project(project).set_network(&network.name);
+        let call = gcp
+            .clients
+            .networks()
+            .await?
+            .list_peering_routes()
+            .set_project(project)
+            .set_network(&network.name);
         let call = call.set_peering_name(peering).set_direction(Direction::Incoming);
         let call = call.set_or_clear_region(region.clone()).set_or_clear_page_token(page);
         let answer = match call.send().await.named(OF_PEER) {

@@ -22,12 +22,11 @@ const HOST_SUBNETWORKS: Sort = Sort {
 
 /// Everything in the host project. Without the permission to list its subnetworks, those that the service project can use.
 pub(super) async fn read(gcp: &Gcp) -> Listing {
-    let call = gcp.clients.projects.get_xpn_host().set_project(&gcp.project);
-    let host = match call.send().await.named(HOST) {
-        Ok(host) => host.name.and_then(non_empty).filter(|host| *host != gcp.project),
+    let host = match host(gcp).await {
+        Ok(Some(host)) => host,
+        Ok(None) => return Listing::default(),
         Err(error) => return Reading::new(&SORT, &gcp.project).end(Err(error)),
     };
-    let Some(host) = host else { return Listing::default() };
     let mut all = of_project(gcp, &host, &HOST_SUBNETWORKS).await;
     let refused = all.unread.iter().any(|unread| unread.what == HOST_SUBNETWORKS.what);
     if refused {
@@ -39,12 +38,25 @@ pub(super) async fn read(gcp: &Gcp) -> Listing {
     all
 }
 
+/// The host of a service project.
+async fn host(gcp: &Gcp) -> Result<Option<String>, ApiError> {
+    let call = gcp.clients.projects().await?.get_xpn_host().set_project(&gcp.project);
+    let host = call.send().await.named(HOST)?;
+    Ok(host.name.and_then(non_empty).filter(|host| *host != gcp.project))
+}
+
 /// The subnetworks of the host that the project can use. Their descriptions, and thus their owners, are not shown.
 async fn usable(gcp: &Gcp, reading: &mut Reading<'_>) -> Result<(), ApiError> {
     let host = reading.project;
     let mut page = None;
     loop {
-        let call = gcp.clients.subnetworks.list_usable().set_project(host).set_service_project(&gcp.project);
+        let call = gcp
+            .clients
+            .subnetworks()
+            .await?
+            .list_usable()
+            .set_project(host)
+            .set_service_project(&gcp.project);
         let answer = call.set_or_clear_page_token(page).send().await.named(USABLE)?;
         for subnet in answer.items {
             let id = link::id(subnet.subnetwork.as_deref().or_missing(USABLE, "subnetwork")?);

@@ -47,8 +47,13 @@ pub(crate) async fn list(
 pub(super) async fn pages(gcp: &Gcp, project: &str, found: &mut Vec<Subnetwork>) -> Result<(), ApiError> {
     let mut page = None;
     loop {
-        let call =
-            gcp.clients.subnetworks.aggregated_list().set_project(project).set_or_clear_page_token(page);
+        let call = gcp
+            .clients
+            .subnetworks()
+            .await?
+            .aggregated_list()
+            .set_project(project)
+            .set_or_clear_page_token(page);
         let answer = call.send().await.named(LIST)?;
         found.extend(answer.items.into_values().flat_map(|scope| scope.subnetworks));
         page = answer.next_page_token.and_then(non_empty);

@@ -34,7 +34,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Network, description: &str) -> R
         .set_auto_create_subnetworks(false)
         .set_routing_config(routing(planned)?)
         .set_or_clear_mtu(planned.mtu.into_known());
-    let call = gcp.clients.networks.insert().set_project(&gcp.project).set_body(body);
+    let call = gcp.clients.networks().await?.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("networks.insert", &id, call));
     Ok(id)
 }
@@ -52,7 +52,7 @@ pub(super) async fn set_routing_mode(gcp: &Gcp, want: &Network) -> Result<Option
     let id = want.object.id()?;
     let (project, name) = link::global("networks.patch", id)?;
     let body = model::Network::new().set_routing_config(routing(want)?);
-    let call = gcp.clients.networks.patch().set_project(project).set_network(name).set_body(body);
+    let call = gcp.clients.networks().await?.patch().set_project(project).set_network(name).set_body(body);
     Ok(Some(begin!("networks.patch", id, call)))
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn default_routes(gcp: &Gcp, id: &str) -> Result<Vec<String>, A
     let mut found = Vec::new();
     let mut page = None;
     loop {
-        let call = gcp.clients.routes.list().set_project(&project).set_or_clear_page_token(page);
+        let call = gcp.clients.routes().await?.list().set_project(&project).set_or_clear_page_token(page);
         let answer = call.send().await.named("routes.list")?;
         found.extend(answer.items.into_iter().filter_map(|route| {
             let ours = route.network.as_deref().is_some_and(|network| link::same(network, id));
@@ -82,19 +82,19 @@ pub(super) async fn default_routes(gcp: &Gcp, id: &str) -> Result<Vec<String>, A
 /// Starts to delete a route of the network `id`.
 pub(super) async fn delete_route(gcp: &Gcp, id: &str, route: &str) -> Result<Begun, ApiError> {
     let (project, _) = link::global("routes.delete", id)?;
-    let call = gcp.clients.routes.delete().set_project(project).set_route(route);
+    let call = gcp.clients.routes().await?.delete().set_project(project).set_route(route);
     Ok(begin!("routes.delete", id, call))
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, name) = link::global("networks.delete", id)?;
-    let call = gcp.clients.networks.delete().set_project(project).set_network(name);
+    let call = gcp.clients.networks().await?.delete().set_project(project).set_network(name);
     Ok(begin!("networks.delete", id, call))
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Network, ApiError> {
     let (project, name) = link::global(GET, id)?;
-    let call = gcp.clients.networks.get().set_project(project).set_network(name);
+    let call = gcp.clients.networks().await?.get().set_project(project).set_network(name);
     call.send().await.named(GET)
 }
 

@@ -27,7 +27,8 @@ pub(super) async fn create(gcp: &Gcp, planned: &NetworkPeering) -> Result<String
     let network = planned.network.value()?;
     let Link { project, name, .. } = network.link();
     let body = model::NetworksAddPeeringRequest::new().set_network_peering(side(planned)?);
-    let call = gcp.clients.networks.add_peering().set_project(project).set_network(name).set_body(body);
+    let call =
+        gcp.clients.networks().await?.add_peering().set_project(project).set_network(name).set_body(body);
     let id = id(network, planned.object.name()?);
     gcp.began(&id, begin!("networks.addPeering", &network.id(), call));
     Ok(id)
@@ -44,7 +45,8 @@ pub(super) async fn update(gcp: &Gcp, want: &NetworkPeering) -> Result<Option<Be
     let network = want.network.value()?;
     let Link { project, name, .. } = network.link();
     let body = model::NetworksUpdatePeeringRequest::new().set_network_peering(side(want)?);
-    let call = gcp.clients.networks.update_peering().set_project(project).set_network(name).set_body(body);
+    let call =
+        gcp.clients.networks().await?.update_peering().set_project(project).set_network(name).set_body(body);
     Ok(Some(begin!("networks.updatePeering", &network.id(), call)))
 }
 
@@ -52,7 +54,8 @@ pub(super) async fn update(gcp: &Gcp, want: &NetworkPeering) -> Result<Option<Be
 pub(super) async fn get(gcp: &Gcp, before: &NetworkPeering) -> Result<NetworkPeering, ApiError> {
     let (network, peering) = (before.network.value()?, before.object.name()?);
     let Link { project, name, .. } = network.link();
-    let found = gcp.clients.networks.get().set_project(project).set_network(name).send().await.named(GET)?;
+    let found =
+        gcp.clients.networks().await?.get().set_project(project).set_network(name).send().await.named(GET)?;
     let side = found.peerings.iter().find(|side| side.name.as_deref() == Some(peering));
     state(side.ok_or_else(|| ApiError::absent(GET, &id(network, peering)))?, before)
 }
@@ -63,7 +66,8 @@ pub(super) async fn delete(gcp: &Gcp, peering: &NetworkPeering) -> Result<Begun,
     let network = peering.network.value()?;
     let Link { project, name, .. } = network.link();
     let body = model::NetworksRemovePeeringRequest::new().set_name(peering.object.name()?);
-    let call = gcp.clients.networks.remove_peering().set_project(project).set_network(name).set_body(body);
+    let call =
+        gcp.clients.networks().await?.remove_peering().set_project(project).set_network(name).set_body(body);
     Ok(begin!("networks.removePeering", &network.id(), call))
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn create_address(gcp: &Gcp, planned: &Endpoint) -> Result<Stri
         .set_address_type("INTERNAL")
         .set_purpose("PRIVATE_SERVICE_CONNECT")
         .set_network(planned.network.value()?.id());
-    let call = gcp.clients.global_addresses.insert().set_project(&gcp.project).set_body(body);
+    let call = gcp.clients.global_addresses().await?.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("globalAddresses.insert", &id, call));
     Ok(id)
 }
@@ -50,13 +50,13 @@ pub(super) async fn create_address(gcp: &Gcp, planned: &Endpoint) -> Result<Stri
 /// Reads the address `id`; not found is an error.
 pub(super) async fn get_address(gcp: &Gcp, id: &str) -> Result<model::Address, ApiError> {
     let (project, name) = link::global(GET_ADDRESS, id)?;
-    let call = gcp.clients.global_addresses.get().set_project(project).set_address(name);
+    let call = gcp.clients.global_addresses().await?.get().set_project(project).set_address(name);
     call.send().await.named(GET_ADDRESS)
 }
 
 pub(super) async fn delete_address(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, name) = link::global("globalAddresses.delete", id)?;
-    let call = gcp.clients.global_addresses.delete().set_project(project).set_address(name);
+    let call = gcp.clients.global_addresses().await?.delete().set_project(project).set_address(name);
     Ok(begin!("globalAddresses.delete", id, call))
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Endpoint, description: &str) -> 
         .set_network(planned.network.value()?.id())
         .set_target(planned.bundle.value()?.as_str())
         .set_no_automate_dns_zone(planned.automate_dns == Attr::Known(false));
-    let call = gcp.clients.forwarding_rules.insert().set_project(&gcp.project).set_body(body);
+    let call = gcp.clients.forwarding_rules().await?.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("globalForwardingRules.insert", &id, call));
     Ok(id)
 }
@@ -96,13 +96,13 @@ pub(super) async fn get(gcp: &Gcp, before: &Endpoint) -> Result<Endpoint, ApiErr
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, name) = link::global("globalForwardingRules.delete", id)?;
-    let call = gcp.clients.forwarding_rules.delete().set_project(project).set_forwarding_rule(name);
+    let call = gcp.clients.forwarding_rules().await?.delete().set_project(project).set_forwarding_rule(name);
     Ok(begin!("globalForwardingRules.delete", id, call))
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ForwardingRule, ApiError> {
     let (project, name) = link::global(GET, id)?;
-    let call = gcp.clients.forwarding_rules.get().set_project(project).set_forwarding_rule(name);
+    let call = gcp.clients.forwarding_rules().await?.get().set_project(project).set_forwarding_rule(name);
     call.send().await.named(GET)
 }
 

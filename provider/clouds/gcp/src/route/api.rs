@@ -42,7 +42,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Route, description: &str) -> Res
         .set_or_clear_next_hop_ilb(planned.next_hop_ilb.known().cloned())
         .set_or_clear_priority(planned.priority.into_known().map(u32::from))
         .set_tags(sets::known(&planned.tags));
-    let call = gcp.clients.routes.insert().set_project(&gcp.project).set_body(body);
+    let call = gcp.clients.routes().await?.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("routes.insert", &id, call));
     Ok(id)
 }
@@ -54,13 +54,13 @@ pub(super) async fn get(gcp: &Gcp, before: &Route) -> Result<Route, ApiError> {
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, name) = link::global("routes.delete", id)?;
-    let call = gcp.clients.routes.delete().set_project(project).set_route(name);
+    let call = gcp.clients.routes().await?.delete().set_project(project).set_route(name);
     Ok(begin!("routes.delete", id, call))
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Route, ApiError> {
     let (project, name) = link::global(GET, id)?;
-    gcp.clients.routes.get().set_project(project).set_route(name).send().await.named(GET)
+    gcp.clients.routes().await?.get().set_project(project).set_route(name).send().await.named(GET)
 }
 
 /// The state of a route as the API returns it, whose ID and timeouts are those of `before`.

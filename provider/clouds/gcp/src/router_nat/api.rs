@@ -31,7 +31,8 @@ pub(super) async fn create(gcp: &Gcp, planned: &RouterNat, description: &str) ->
         .set_description(description)
         .set_network(planned.network.value()?.id())
         .set_nats([nat(planned, model::RouterNat::new().set_name(name))]);
-    let call = gcp.clients.routers.insert().set_project(&gcp.project).set_region(planned.region.value()?);
+    let call =
+        gcp.clients.routers().await?.insert().set_project(&gcp.project).set_region(planned.region.value()?);
     let call = call.set_body(body);
     gcp.began(&id, begin!("routers.insert", &id, call));
     Ok(id)
@@ -65,7 +66,7 @@ pub(super) async fn patch(gcp: &Gcp, want: &RouterNat) -> Result<Option<Begun>, 
     }
     let body = model::Router::new().set_description(marks).set_nats(nats);
     let (project, region, name) = link::regional("routers.patch", id)?;
-    let call = gcp.clients.routers.patch().set_project(project).set_region(region);
+    let call = gcp.clients.routers().await?.patch().set_project(project).set_region(region);
     let call = call.set_router(name).set_body(body);
     Ok(Some(begin!("routers.patch", id, call)))
 }
@@ -77,13 +78,13 @@ pub(super) async fn get(gcp: &Gcp, before: &RouterNat) -> Result<RouterNat, ApiE
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, region, name) = link::regional("routers.delete", id)?;
-    let call = gcp.clients.routers.delete().set_project(project).set_region(region).set_router(name);
+    let call = gcp.clients.routers().await?.delete().set_project(project).set_region(region).set_router(name);
     Ok(begin!("routers.delete", id, call))
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Router, ApiError> {
     let (project, region, name) = link::regional(GET, id)?;
-    let call = gcp.clients.routers.get().set_project(project).set_region(region).set_router(name);
+    let call = gcp.clients.routers().await?.get().set_project(project).set_region(region).set_router(name);
     call.send().await.named(GET)
 }
 

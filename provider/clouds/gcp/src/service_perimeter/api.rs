@@ -35,7 +35,7 @@ pub(super) async fn create(
         .set_perimeter_type(PerimeterType::Regular)
         .set_or_clear_status(configured(&planned.status)?)
         .set_or_clear_spec(configured(&planned.spec)?);
-    let call = gcp.clients.perimeters.create_service_perimeter();
+    let call = gcp.clients.perimeters().await?.create_service_perimeter();
     let call = call.set_parent(policy(planned.access_policy.value()?)).set_service_perimeter(body);
     let operation = call.send().await.named("servicePerimeters.create")?;
     gcp.began(&id, Begun::in_perimeters("servicePerimeters.create", operation.name)?);
@@ -69,7 +69,7 @@ pub(super) async fn update(gcp: &Gcp, want: &ServicePerimeter) -> Result<Option<
     if paths.contains(&"spec") {
         body = body.set_or_clear_spec(configured("spec", found.spec.as_ref(), &want.spec)?);
     }
-    let call = gcp.clients.perimeters.update_service_perimeter().set_service_perimeter(body);
+    let call = gcp.clients.perimeters().await?.update_service_perimeter().set_service_perimeter(body);
     let operation = call.set_update_mask(FieldMask::default().set_paths(paths)).send().await.named(PATCH)?;
     Begun::in_perimeters(PATCH, operation.name).map(Some)
 }
@@ -108,7 +108,7 @@ pub(super) async fn get(gcp: &Gcp, before: &ServicePerimeter) -> Result<ServiceP
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let call = gcp.clients.perimeters.delete_service_perimeter().set_name(id);
+    let call = gcp.clients.perimeters().await?.delete_service_perimeter().set_name(id);
     let operation = call.send().await.named("servicePerimeters.delete")?;
     Begun::in_perimeters("servicePerimeters.delete", operation.name)
 }
@@ -116,7 +116,8 @@ pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
 /// Reads the perimeter `id`; a bridge, which has no rules of its own, is an error.
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ServicePerimeter, ApiError> {
     parts(id).ok_or_else(|| ApiError::absent(GET, id))?;
-    let found = gcp.clients.perimeters.get_service_perimeter().set_name(id).send().await.named(GET)?;
+    let found =
+        gcp.clients.perimeters().await?.get_service_perimeter().set_name(id).send().await.named(GET)?;
     if found.perimeter_type == PerimeterType::Regular { Ok(found) } else { Err(ApiError::bridge(GET, id)) }
 }
 

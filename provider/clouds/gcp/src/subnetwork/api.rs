@@ -41,7 +41,13 @@ pub(super) async fn create(gcp: &Gcp, planned: &Subnetwork, description: &str) -
     if planned.flow_logs.is_known() {
         body = body.set_log_config(log_config(&planned.flow_logs, None)?);
     }
-    let call = gcp.clients.subnetworks.insert().set_project(&gcp.project).set_region(planned.region.value()?);
+    let call = gcp
+        .clients
+        .subnetworks()
+        .await?
+        .insert()
+        .set_project(&gcp.project)
+        .set_region(planned.region.value()?);
     let call = call.set_body(body);
     gcp.began(&id, begin!("subnetworks.insert", &id, call));
     Ok(id)
@@ -61,7 +67,8 @@ pub(super) async fn expand(gcp: &Gcp, want: &Subnetwork) -> Result<Option<Begun>
     let (project, region, name) = link::regional("subnetworks.expandIpCidrRange", id)?;
     let range = want.ip_cidr_range.value()?.to_string();
     let body = model::SubnetworksExpandIpCidrRangeRequest::new().set_ip_cidr_range(range);
-    let call = gcp.clients.subnetworks.expand_ip_cidr_range().set_project(project).set_region(region);
+    let call =
+        gcp.clients.subnetworks().await?.expand_ip_cidr_range().set_project(project).set_region(region);
     let call = call.set_subnetwork(name).set_body(body);
     Ok(Some(begin!("subnetworks.expandIpCidrRange", id, call)))
 }
@@ -85,7 +92,8 @@ pub(super) async fn patch(gcp: &Gcp, want: &Subnetwork) -> Result<Option<Begun>,
         body = body.set_log_config(log_config(&want.flow_logs, found.log_config)?);
     }
     let (project, region, name) = link::regional("subnetworks.patch", id)?;
-    let call = gcp.clients.subnetworks.patch().set_project(project).set_region(region).set_subnetwork(name);
+    let call =
+        gcp.clients.subnetworks().await?.patch().set_project(project).set_region(region).set_subnetwork(name);
     let call = call.set_body(body);
     Ok(Some(begin!("subnetworks.patch", id, call)))
 }
@@ -99,20 +107,34 @@ pub(super) async fn set_private_access(gcp: &Gcp, want: &Subnetwork) -> Result<O
     let (project, region, name) = link::regional("subnetworks.setPrivateIpGoogleAccess", id)?;
     let on = want.private_ip_google_access.is_true();
     let body = model::SubnetworksSetPrivateIpGoogleAccessRequest::new().set_private_ip_google_access(on);
-    let call = gcp.clients.subnetworks.set_private_ip_google_access().set_project(project).set_region(region);
+    let call = gcp
+        .clients
+        .subnetworks()
+        .await?
+        .set_private_ip_google_access()
+        .set_project(project)
+        .set_region(region);
     let call = call.set_subnetwork(name).set_body(body);
     Ok(Some(begin!("subnetworks.setPrivateIpGoogleAccess", id, call)))
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let (project, region, name) = link::regional("subnetworks.delete", id)?;
-    let call = gcp.clients.subnetworks.delete().set_project(project).set_region(region).set_subnetwork(name);
+    let call = gcp
+        .clients
+        .subnetworks()
+        .await?
+        .delete()
+        .set_project(project)
+        .set_region(region)
+        .set_subnetwork(name);
     Ok(begin!("subnetworks.delete", id, call))
 }
 
 async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Subnetwork, ApiError> {
     let (project, region, name) = link::regional(GET, id)?;
-    let call = gcp.clients.subnetworks.get().set_project(project).set_region(region).set_subnetwork(name);
+    let call =
+        gcp.clients.subnetworks().await?.get().set_project(project).set_region(region).set_subnetwork(name);
     call.send().await.named(GET)
 }
 
