@@ -1,5 +1,5 @@
-# Three sites and an aggregator: a network with the data of a site in AWS, one in Google Cloud, a pod with data on a volume at RunPod,
-# and the gateway through which the sites reach the aggregator. Plan and state contain no token and no private key.
+# Three sites and the gateway through which they reach an aggregator. The site in AWS and the one in Google Cloud are networks with
+# data. The site at RunPod is a pod with data on a volume. Plan and state contain no token and no private key.
 
 terraform {
   required_version = ">= 1.11" # ephemeral values and write-only attributes
@@ -141,8 +141,8 @@ resource "warren_gcp_firewall" "gateway" {
   allow              = [{ protocol = "udp", ports = ["51820"] }, { protocol = "tcp", ports = ["443"] }]
 }
 
-# The gateway. Its only rule lets sites reach the aggregator on one port. The tests state what no rule may ever permit: a plan
-# that breaks one of them fails.
+# The gateway. Its only rule lets sites reach the aggregator on one port. The tests state what no rule may ever permit: the gateway
+# refuses a configuration that breaks one of them, and keeps the previous one.
 
 resource "warren_aws_signing_key" "tokens" {
   name = "/warren/federated/tokens"
@@ -207,6 +207,7 @@ module "site_runpod" {
   args          = "python3 /opt/federated/trainer.py --site site-runpod --data /workspace/samples.npz"
   gpu           = { id = "NVIDIA GeForce RTX 4090" }
   volume        = { size = 10, data_center = "EU-RO-1" }
+  agent         = { direct = false } # the agent's proxies lead to the tunnel only
   token         = ephemeral.warren_enrolment_token.runpod.token
   token_version = var.token_version
 }

@@ -115,7 +115,7 @@ variable "groups" {
 }
 
 variable "tests" {
-  description = "Flows that the rules of all groups must allow or deny: from a group, to an address or a group of pods (`group:NAME`) with a port. A plan fails if the rules decide otherwise."
+  description = "Flows that the rules of all groups must allow or deny: from a group, to an address or a group of pods (`group:NAME`) with a port. If the rules decide otherwise, the gateway refuses the configuration: it keeps the previous one, or does not start."
   type = list(object({
     from     = string
     to       = string

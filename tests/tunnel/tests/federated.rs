@@ -283,10 +283,20 @@ fn sites_train_one_model_and_their_data_stays() {
     let (_data_aws, url_aws) = lab.storage(SITES[0], &aws, "10.51.0");
     let (_data_gcp, url_gcp) = lab.storage(SITES[1], &gcp, "10.52.0");
     let mut pods = [
-        lab.pod("aggregator", "aggregator", aggregator, &["--device=user", "--reverse=8080=127.0.0.1:8080"]),
+        lab.pod(
+            "aggregator",
+            "aggregator",
+            aggregator,
+            &["--device=user", "--no-direct", "--reverse=8080=127.0.0.1:8080"],
+        ),
         lab.pod(SITES[0], "sites", aws, &["--device=userns", "--transparent"]),
         lab.pod(SITES[1], "sites", gcp, &["--device=user", "--reverse=9000=10.52.0.2:9000"]),
-        lab.pod(SITES[2], "sites", runpod, &["--device=user", "--reverse=9000=127.0.0.1:9000"]),
+        lab.pod(
+            SITES[2],
+            "sites",
+            runpod,
+            &["--device=user", "--no-direct", "--reverse=9000=127.0.0.1:9000"],
+        ),
     ];
     // The forgotten servers: in the tunnel's own network, on the site's storage, and in the pod.
     for pod in [1, 3] {
