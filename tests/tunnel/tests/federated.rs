@@ -1,12 +1,14 @@
 //! `examples/federated`: three sites train one model with Flower, over gRPC through the tunnel, and no raw data leaves a site.
 //!
 //! ```text
+//!    ┌────────────────────────────────────── (the VPC of the gateway)
 //! data-aws ── site-aws: exec --transparent ─┐
 //! data-gcp ── site-gcp: exec ───────────────┼── gateway 10.210.0.1 ── aggregator: exec --reverse
 //!  volume ─── site-runpod: exec ────────────┘
 //! ```
 //!
-//! Each site also offers its data to the tunnel, as a forgotten server does: only the gateway's rules keep it in the site.
+//! Each site also offers its data to the tunnel, as a forgotten server does, and one trainer gives itself a route to the storage of
+//! another site. Only the gateway's rules keep the data in its sites.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -23,8 +25,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use warren_harness::Venv;
 use warren_tunnel_tests::fabric::Gateway;
-use warren_tunnel_tests::pod::unprivileged_with;
-use warren_tunnel_tests::{Daemon, Fabric, Implementation, Namespace, program, wait_for, workspace_root};
+use warren_tunnel_tests::pod::{Pod as Agent, unprivileged_with};
+use warren_tunnel_tests::{
+    Daemon, Fabric, Implementation, Interface, KeyPair, Namespace, Remote, program, wait_for, workspace_root,
+};
 
 const SITES: [&str; 3] = ["site-aws", "site-gcp", "site-runpod"];
 const ROUNDS: usize = 10;
@@ -32,6 +36,8 @@ const ROUNDS: usize = 10;
 const MODEL: u64 = 49 * 8;
 /// The port on which sites offer their data.
 const OPEN: u16 = 9000;
+/// The storage of the site in AWS, as the gateway reaches it.
+const STORAGE: &str = "10.50.0.2";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn example() -> PathBuf {
@@ -98,6 +104,11 @@ impl Lab {
         host.join_as(trainer, "data").unwrap();
         host.ip(&format!("addr add {net}.2/24 dev data")).unwrap();
         trainer.ip(&format!("addr add {net}.1/24 dev data")).unwrap();
+        if site == SITES[0] {
+            host.join_as(&self.at, "vpc").unwrap();
+            host.ip(&format!("addr add {STORAGE}/24 dev vpc")).unwrap();
+            self.at.ip("addr add 10.50.0.1/24 dev vpc").unwrap();
+        }
         let mut command = host.command(program("python3").unwrap());
         command.args(["-m", "http.server", &OPEN.to_string(), "--directory"]);
         let server = Daemon::start(command.arg(self.data.path().join(site))).unwrap();
@@ -109,6 +120,34 @@ impl Lab {
         })
         .unwrap_or_else(|error| panic!("{error}\n{}", server.log()));
         (Storage { _host: host, _server: server }, url)
+    }
+
+    /// An agent with the key and the address of a site, and with routes of its own choice: to the storage of another site.
+    fn hostile(&self, at: &Gateway, host: &Arc<Namespace>) -> Agent {
+        let home = self.fabric.home_of_pod().unwrap();
+        let state = home.path().join("state").display().to_string();
+        let token = self.fabric.token("sites", &["--uses", "1"]).unwrap();
+        let arguments = ["--device=user", "--host-name=hostile", "--state", &state];
+        // Killed, so that its lease stays.
+        drop(self.fabric.pod(host, &token, &arguments).unwrap());
+        let config = fs::read_to_string(self.fabric.config(0)).unwrap();
+        let public_key = config.split("\nkey = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        let gateway = Remote {
+            public_key,
+            endpoint: Some("10.210.0.1:51820".to_owned()),
+            allowed: vec!["10.50.0.0/24".to_owned()],
+            ..Remote::default()
+        };
+        let private = fs::read_to_string(format!("{state}/agent.key")).unwrap().trim().to_owned();
+        let interface = Interface {
+            keys: KeyPair { private, public: String::new() },
+            port: 51999,
+            addresses: vec![format!("{}/32", peers(at)["hostile"].0)],
+            mtu: 1420,
+            peers: vec![gateway],
+            extra: Vec::new(),
+        };
+        Agent::start(host, &interface, &["--device=user", "--metrics=off"]).unwrap()
     }
 
     /// A pod with a shell inside `exec`.
@@ -350,9 +389,19 @@ fn sites_train_one_model_and_their_data_stays() {
     assert_eq!(read(&lab, denied), 0);
     assert_eq!(thefts(&lab, &gateway, &mut pods, "refused"), 0);
     assert_eq!(counter(&lab, denied, 9), 9);
+    let rogue = Arc::new(lab.host(4));
+    let _agent = lab.hostile(&gateway, &rogue);
+    let (loot, url) = (lab.data.path().join("loot"), format!("http://{STORAGE}:{OPEN}/samples.npz"));
+    let into = loot.display().to_string();
+    let through = ["-sS", "--fail", "-m", "20", "--proxy", "http://127.0.0.1:3128", "-o", &into, &url];
+    rogue.run("curl", &through).unwrap_err();
+    assert_eq!(counter(&lab, denied, 10), 10);
     assert!(read(&lab, sent) < everything / 20);
     let address = |name: &str| known[name].0.clone();
-    let mut rightful = BTreeSet::from([("sites".to_owned(), address("aggregator"), 8080, true)]);
+    let mut rightful = BTreeSet::from([
+        ("sites".to_owned(), address("aggregator"), 8080, true),
+        ("sites".to_owned(), STORAGE.to_owned(), u64::from(OPEN), false),
+    ]);
     for group in ["aggregator", "sites"] {
         rightful.extend(SITES.map(|site| (group.to_owned(), address(site), u64::from(OPEN), false)));
     }
@@ -361,12 +410,11 @@ fn sites_train_one_model_and_their_data_stays() {
 
     // Rules that would open the sites are refused by the tests of the gateway's file. Without them, the data is read: nothing else
     // kept it in the sites.
-    let port = format!("ports = [8080, {OPEN}]");
+    let sites = format!("[\"group:aggregator\", \"group:sites\", \"{STORAGE}/32\"]\nports = [8080, {OPEN}]");
     let aggregator =
         format!("[groups.aggregator]\nallow = [{{ to = [\"group:sites\"], ports = [{OPEN}] }}]\n");
     let open = [
-        ("[\"group:aggregator\"]\nports = [8080]", "[\"group:aggregator\", \"group:sites\"]\nPORTS"),
-        ("PORTS", port.as_str()),
+        ("[\"group:aggregator\"]\nports = [8080]", sites.as_str()),
         ("[groups.aggregator]", aggregator.as_str()),
     ];
     lab.fabric.configure(0, &open).unwrap();
@@ -376,4 +424,6 @@ fn sites_train_one_model_and_their_data_stays() {
     lab.fabric.configure(0, &[&open[..], &[("allow = false", "allow = true")]].concat()).unwrap();
     gateway.run(&["gateway", "reload"]).unwrap();
     assert_eq!(thefts(&lab, &gateway, &mut pods, "opened"), 9);
+    rogue.run("curl", &through).unwrap();
+    assert!(fs::read(loot).unwrap() == lab.raw(SITES[0]));
 }
