@@ -22,11 +22,15 @@ class FedAvg(flwr.server.strategy.FedAvg):
     to run in their last bits.
     """
 
+    weights = model.initial()
+
     def aggregate_fit(self, server_round, results, failures):
         results = sorted(results, key=lambda result: result[1].metrics["site"])
         parameters, metrics = super().aggregate_fit(server_round, results, failures)
         if parameters is None:
-            raise RuntimeError(f"round {server_round}: {len(failures)} sites failed")
+            # The weights stay as they were. The next round waits until all sites are there.
+            model.report("failed", round=server_round, failures=len(failures))
+            return None, {}
         (self.weights,) = parameters_to_ndarrays(parameters)
         samples = sum(result.num_examples for _, result in results)
         mean = sum(result.num_examples * result.metrics["loss"] for _, result in results) / samples

@@ -63,7 +63,7 @@ def report(event, **values):
 
 
 def sample(name):
-    """Sample data. Each site sees mostly a third of the features vary, so no site can learn all of the model alone."""
+    """Sample data. At each site, mostly a third of the features vary, so no site can learn the whole model alone."""
     sites = list(SAMPLES)
     numbers = np.random.default_rng(17)
     truth = numbers.normal(size=FEATURES)
