@@ -62,6 +62,7 @@ resource "warren_aws_gateway_config" "gateway" {
     site                = lookup(var.sites, each.key, null)
     groups              = var.groups
     services            = var.services
+    tests               = var.tests
   })
 }
 

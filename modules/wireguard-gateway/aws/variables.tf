@@ -114,6 +114,17 @@ variable "groups" {
   }
 }
 
+variable "tests" {
+  description = "Flows that the rules of all groups must allow or deny: from a group, to an address or a group of pods (`group:NAME`) with a port. If the rules decide otherwise, the gateway refuses the configuration: it keeps the previous one, or does not start."
+  type = list(object({
+    from     = string
+    to       = string
+    protocol = optional(string, "tcp")
+    allow    = bool
+  }))
+  default = []
+}
+
 variable "services" {
   description = "Services that rules of groups can name, such as the output `services` of the module `aws-hub`: the ranges, ports and protocols of each."
   type = map(object({

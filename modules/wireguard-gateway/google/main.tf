@@ -76,6 +76,7 @@ resource "warren_gcp_gateway_config" "gateway" {
     site                = lookup(var.sites, each.key, null)
     groups              = var.groups
     services            = var.services
+    tests               = var.tests
   })
 }
 

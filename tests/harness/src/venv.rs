@@ -32,6 +32,14 @@ impl Venv {
         Self::ensure_with(&cache_dir(), OsStr::new("python3"), REQUIREMENTS)
     }
 
+    /// Another environment, which is kept under `name` and holds exactly the packages of `requirements`.
+    ///
+    /// # Errors
+    /// As [`Venv::ensure`].
+    pub fn of(name: &str, requirements: &str) -> Result<Self> {
+        Self::ensure_with(&cache_dir().join(name), OsStr::new("python3"), requirements)
+    }
+
     fn ensure_with(cache: &Path, python: &OsStr, requirements: &str) -> Result<Self> {
         fs::create_dir_all(cache)
             .with_context(|| format!("cannot make the cache folder {}", cache.display()))?;
@@ -90,7 +98,7 @@ impl Venv {
         .context("cannot start pip")?;
         if !pip.status.success() {
             bail!(
-                "pip could not install the pinned packages of the AWS emulator.\n\
+                "pip could not install the pinned packages.\n\
                  Hint: a Python package index must be reachable, and Python must be 3.11 or newer\n{}",
                 tail(&pip)
             );
@@ -102,6 +110,11 @@ impl Venv {
     /// The environment's Python interpreter.
     pub fn python(&self) -> PathBuf {
         self.root.join("bin").join("python")
+    }
+
+    /// The environment's folder.
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// The folder of botocore's service models: `<service>/<version>/service-2.json.gz`.

@@ -1,5 +1,6 @@
 //! Our tunnel as it runs in a rented container.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
@@ -160,14 +161,17 @@ pub fn network_admin(host: &Namespace, runtime: &Path, program: &Path, without: 
 /// there is a folder in that place that everybody may enter, and nothing else in it.
 pub fn unprivileged_with(host: &Namespace, runtime: &Path, program: &Path, folders: &[&Path]) -> Command {
     let mut script = "mount -t tmpfs none /dev/net 2>/dev/null\n".to_owned();
-    for folder in folders {
+    let (mut covered, mut restored) = (BTreeSet::new(), String::new());
+    for (index, folder) in folders.iter().enumerate() {
         let Some(closed) = closed(folder) else { continue };
-        let (folder, closed) = (folder.display(), closed.display());
-        script += &format!(
-            "mkdir /dev/net/kept && mount --bind '{folder}' /dev/net/kept && mount -t tmpfs -o mode=755 none '{closed}' \
-             && mkdir -p '{folder}' && mount --move /dev/net/kept '{folder}' && rmdir /dev/net/kept || exit\n"
-        );
+        let (folder, kept) = (folder.display(), format!("/dev/net/kept-{index}"));
+        script += &format!("mkdir {kept} && mount --bind '{folder}' {kept} || exit\n");
+        covered.insert(format!("mount -t tmpfs -o mode=755 none '{}' || exit\n", closed.display()));
+        restored +=
+            &format!("mkdir -p '{folder}' && mount --move {kept} '{folder}' && rmdir {kept} || exit\n");
     }
+    script.extend(covered);
+    script += &restored;
     script += "exec setpriv \"$@\"";
     let mut command = host.command("unshare");
     command.args(["--mount", "sh", "-c", &script, "pod"]);

@@ -224,9 +224,14 @@ fn inspect(lab: &Lab, token: &str) -> serde_json::Value {
     std::fs::write(&path, token).unwrap();
     std::os::unix::fs::PermissionsExt::set_mode(&mut std::fs::metadata(&path).unwrap().permissions(), 0o600);
     let ours = warren_tunnel_tests::Implementation::WarrenTunnel.path().unwrap();
-    let mut command = std::process::Command::new(ours);
+    let mut command = std::process::Command::new(&ours);
     command.args(["token", "inspect", "--json", "-"]).stdin(std::fs::File::open(&path).unwrap());
-    serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+    let told = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let mut command = std::process::Command::new(ours);
+    command.args(["token", "inspect", "--json"]).env("WARREN_TOKEN", token);
+    let again: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    assert_eq!(again, told, "from the environment");
+    told
 }
 
 /// Closing it from now on resets.

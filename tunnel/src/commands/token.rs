@@ -16,7 +16,7 @@ use crate::cli::TokenCommand;
 use crate::enrolment::now;
 use crate::gateway::admin::AdminRequest;
 use crate::gateway::config;
-use crate::runtime::host::secret;
+use crate::runtime::host::{environment, secret};
 use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::runtime::random;
 
@@ -160,9 +160,9 @@ fn text(claims: &Claims, key: &str, verification: &str) -> String {
 /// Reads the token from a file, the environment or standard input.
 fn read(file: Option<&Path>) -> Result<Token> {
     let stdin = PathBuf::from("-");
-    let text = match (file, std::env::var("WARREN_TOKEN")) {
+    let text = match (file, environment::get("WARREN_TOKEN")) {
         (Some(path), _) if path != stdin => secret::read(path, "token")?,
-        (None, Ok(text)) => Zeroizing::new(text),
+        (None, Some(text)) => text,
         _ => {
             let mut text = Zeroizing::new(String::new());
             std::io::stdin()

@@ -91,8 +91,9 @@ impl Pods {
             ends.insert(address.into());
             somewhere(lab, internet, name, address)
         };
+        let mut rented = of_runpod(applied, &outputs)?;
         for group in &groups {
-            let mut environments = of_runpod(applied, &outputs)?.into_iter();
+            let mut environments = rented.remove(group).unwrap_or_default().into_iter();
             let mut environment = |pods: &Pods| match environments.next() {
                 Some(environment) => Ok(environment),
                 None => pods.environment(applied, &outputs, group),
@@ -209,13 +210,23 @@ impl Pods {
     }
 }
 
-/// The environments that RunPod sets, where the example rents pods.
-fn of_runpod(applied: &Applied, outputs: &Value) -> Result<Vec<BTreeMap<String, String>>> {
+/// The environments that RunPod sets, where the example rents pods, by the groups of their tokens.
+fn of_runpod(applied: &Applied, outputs: &Value) -> Result<BTreeMap<String, Vec<BTreeMap<String, String>>>> {
+    let mut groups: BTreeMap<String, Vec<_>> = BTreeMap::new();
     let Some((cloud, pods)) = applied.runpod().zip(outputs["pods"]["value"].as_object()) else {
-        return Ok(Vec::new());
+        return Ok(groups);
     };
-    let ids = pods.values().filter_map(Value::as_str);
-    ids.map(|id| cloud.environment(id).with_context(|| format!("pod {id} has no environment"))).collect()
+    for id in pods.values().filter_map(Value::as_str) {
+        let environment = cloud.environment(id).with_context(|| format!("pod {id} has no environment"))?;
+        let token = environment.get("WARREN_TOKEN").with_context(|| format!("pod {id} has no token"))?;
+        let mut command = Command::new(build_folder()?.join("warren-tunnel"));
+        let output = command.args(["token", "inspect", "--json"]).env("WARREN_TOKEN", token).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let token: Value = serde_json::from_slice(&output.stdout)?;
+        let group = token["group"].as_str().context("a token without a group")?;
+        groups.entry(group.to_owned()).or_default().push(environment);
+    }
+    Ok(groups)
 }
 
 /// A host with a public address, in no cloud of ours.
