@@ -159,7 +159,7 @@ impl Stack {
         self.call(id, |conn, _| conn.snd.nagle = !nodelay);
     }
 
-    /// Sends with this controller from now on, which begins anew: to be called before the first data.
+    /// Sends with this controller from now on. Another one than before begins anew: to be called before the first data.
     pub fn set_congestion(&mut self, now: Duration, id: StreamId, congestion: Congestion) {
         self.clock(now);
         self.call(id, |conn, ctx| conn.snd.set_congestion(congestion, ctx.now, ctx.rng.next()));
@@ -214,6 +214,7 @@ impl Stack {
             state: conn.state,
             local: conn.local,
             remote: conn.remote,
+            congestion: conn.snd.congestion,
             rtt: conn.snd.rtt.smoothed().map(Duration::from_nanos),
             min_rtt: conn.snd.rtt.minimum().map(Duration::from_nanos),
             window: conn.snd.window(),
