@@ -160,11 +160,8 @@ impl Sender {
         }
     }
 
-    /// Another controller, which begins anew; the same one goes on.
+    /// Another controller, which begins anew.
     pub(crate) fn set_congestion(&mut self, congestion: Congestion, now: Nanos, random: u64) {
-        if congestion == self.congestion {
-            return;
-        }
         self.congestion = congestion;
         self.controller = congestion.controller(self.mss, now, random);
         if self.lost_syns {

@@ -159,7 +159,7 @@ impl Stack {
         self.call(id, |conn, _| conn.snd.nagle = !nodelay);
     }
 
-    /// Sends with this controller from now on. Another one than before begins anew: to be called before the first data.
+    /// Sends with this controller from now on, which begins anew: to be called before the first data.
     pub fn set_congestion(&mut self, now: Duration, id: StreamId, congestion: Congestion) {
         self.clock(now);
         self.call(id, |conn, ctx| conn.snd.set_congestion(congestion, ctx.now, ctx.rng.next()));
