@@ -60,6 +60,7 @@ module "aws" {
   kms_key_arn       = var.aws.kms_key_arn
   release           = var.release
   planned_rate_mbit = var.planned_rate_mbit
+  congestion        = var.congestion
   token_keys        = var.token_keys
   key_rotation      = var.key_rotation
   groups            = local.groups.aws
@@ -87,6 +88,7 @@ module "gcp" {
   disk_kms_key_name    = var.gcp.disk_kms_key_name
   release              = var.release
   planned_rate_mbit    = var.planned_rate_mbit
+  congestion           = var.congestion
   token_keys           = var.token_keys
   key_rotation         = var.key_rotation
   groups               = local.groups.gcp

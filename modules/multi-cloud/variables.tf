@@ -72,11 +72,18 @@ variable "token_keys" {
   type        = list(string)
 }
 
+variable "congestion" {
+  description = "Congestion control of TCP to peers whose group sets none, where gateways forward through sockets: `bbr` or `cubic`. Null for the gateway's default, BBR."
+  type        = string
+  default     = null
+}
+
 variable "groups" {
-  description = "Destinations in both clouds that each group of peers may reach: ranges in `to`, with optional ports and protocols, and `services` of both clouds by name. A change replaces no gateway."
+  description = "Destinations in both clouds that each group of peers may reach: ranges in `to`, with optional ports and protocols, and `services` of both clouds by name. `congestion` overrides that of the gateways. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
+    congestion     = optional(string)
     allow = optional(list(object({
       to        = optional(list(string), [])
       ports     = optional(list(string))

@@ -53,6 +53,7 @@ resource "warren_aws_gateway_config" "gateway" {
     fabric              = var.fabric
     name                = "${var.name}-${each.key}"
     planned_rate_mbit   = var.planned_rate_mbit
+    congestion          = var.congestion
     token_keys          = var.token_keys
     retired_token_keys  = var.retired_token_keys
     overlay_cidr_blocks = each.value.overlay_cidr_blocks

@@ -67,6 +67,7 @@ resource "warren_gcp_gateway_config" "gateway" {
     fabric              = var.fabric
     name                = local.names[each.key]
     planned_rate_mbit   = var.planned_rate_mbit
+    congestion          = var.congestion
     token_keys          = var.token_keys
     retired_token_keys  = var.retired_token_keys
     overlay_cidr_blocks = each.value.overlay_cidr_blocks

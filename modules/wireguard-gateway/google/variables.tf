@@ -92,11 +92,23 @@ variable "retired_token_keys" {
   default     = []
 }
 
+variable "congestion" {
+  description = "Congestion control of TCP to peers whose group sets none, where gateways forward through sockets: `bbr` or `cubic`. Null for the gateway's default, BBR. A change replaces no gateway."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = contains(["bbr", "cubic"], coalesce(var.congestion, "bbr"))
+    error_message = "The congestion control must be bbr or cubic."
+  }
+}
+
 variable "groups" {
-  description = "Destinations that each group of peers may reach: ranges and groups of pods (`group:NAME`) in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. A change replaces no gateway."
+  description = "Destinations that each group of peers may reach: ranges and groups of pods (`group:NAME`) in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. `congestion` overrides that of the gateways. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
+    congestion     = optional(string)
     allow = optional(list(object({
       to        = optional(list(string), [])
       ports     = optional(list(string))
@@ -109,6 +121,10 @@ variable "groups" {
   validation {
     condition     = alltrue(flatten([for group in var.groups : [for rule in group.allow : length(concat(rule.to, rule.services)) > 0]]))
     error_message = "Each rule of a group needs a destination: set to or services."
+  }
+  validation {
+    condition     = alltrue([for group in var.groups : contains(["bbr", "cubic"], coalesce(group.congestion, "bbr"))])
+    error_message = "The congestion control of a group must be bbr or cubic."
   }
   validation {
     condition     = length(setsubtract(flatten([for group in var.groups : group.allow[*].services]), keys(var.services))) == 0

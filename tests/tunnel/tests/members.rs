@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 use warren_tunnel_tests::fabric::{Gateway, Member};
-use warren_tunnel_tests::{Fabric, Namespace, program, wait_for};
+use warren_tunnel_tests::pod::unprivileged;
+use warren_tunnel_tests::{Fabric, Implementation, Namespace, program, wait_for};
 
 const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 200, 0, 2));
 const REST: &str = r#"
@@ -389,6 +390,71 @@ fn a_reload_takes_effect_at_once_and_a_mistake_changes_nothing() {
     let refused = format!("{:#}", gateway.run(&["gateway", "reload"]).unwrap_err());
     assert!(refused.contains("[pool] cannot change"), "{refused}");
     assert_eq!(lab.fetch("http://10.50.0.2:9000/").unwrap(), "other");
+}
+
+/// Streams to a pod have the congestion control of its group, or else of the gateway; those of an agent have its own. A reload
+/// counts for new streams.
+#[test]
+fn streams_have_the_congestion_control_of_their_group() {
+    const OTHER: &str = "[groups.other]\n[[groups.other.allow]]\nto = [\"10.50.0.0/24\"]\n[limits]\n";
+    let lab = Lab::new();
+    let gpu = |control: &str| format!("[groups.gpu]\ncongestion = \"{control}\"\n");
+    lab.fabric.configure(0, &[("[groups.gpu]\n", &gpu("cubic")), ("[limits]\n", OTHER)]).unwrap();
+    let gateway = lab.gateway();
+    let listener = lab.server.inside(|| Ok(TcpListener::bind("10.50.0.2:8000")?)).unwrap();
+    let pod = |group: &str, port: u16, control: &[&str]| {
+        let forward = format!("127.0.0.1:{port}=10.50.0.2:8000");
+        let name = format!("pod-{port}");
+        let proxies = ["--http-proxy", "off", "--socks5", "off", "--interface", &name, "--host-name", &name];
+        let arguments = [&proxies[..], &["--forward", &forward], control].concat();
+        lab.member(&lab.fabric.token(group, &[]).unwrap(), &arguments)
+    };
+    // A byte of the host arrives when the gateway has let the pod's side come up.
+    let open = |port: u16| {
+        let near = lab.pod.inside(move || Ok(TcpStream::connect(("127.0.0.1", port))?)).unwrap();
+        let (mut near, mut far) = (patient(near), listener.accept().unwrap().0);
+        far.write_all(b"!").unwrap();
+        near.read_exact(&mut [0]).unwrap();
+        (near, far)
+    };
+    let at_gateway = || {
+        let figures = gateway.status().unwrap()["figures"].clone();
+        ["bbr_now", "cubic_now"].map(|name| figures[name].as_u64().unwrap())
+    };
+    let at_agent = |member: &Member, port: u16| {
+        let program = Implementation::WarrenTunnel.path().unwrap();
+        let mut command = unprivileged(&lab.pod, member.home.path(), &program);
+        let output = command.args(["status", &format!("pod-{port}"), "--json"]).output().unwrap();
+        let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let streams = &status[0]["services"]["buffers"]["streams"];
+        ["bbr", "cubic"].map(|name| streams[name].as_u64().unwrap())
+    };
+    let (of_gpu, of_other) = (pod("gpu", 9001, &["--congestion", "cubic"]), pod("other", 9002, &[]));
+    let mut streams = vec![open(9001)];
+    assert_eq!((at_gateway(), at_agent(&of_gpu, 9001)), ([0, 1], [0, 1]));
+    streams.push(open(9002));
+    assert_eq!((at_gateway(), at_agent(&of_other, 9002)), ([1, 1], [1, 0]));
+    let listen = "congestion = \"cubic\"\n[listen]\n";
+    let changes = [("[listen]\n", listen), ("[groups.gpu]\n", &gpu("bbr")), ("[limits]\n", OTHER)];
+    lab.fabric.configure(0, &changes).unwrap();
+    let reloaded = gateway.run(&["gateway", "reload"]).unwrap();
+    assert!(reloaded.contains("groups, congestion control"), "{reloaded}");
+    assert_eq!(at_gateway(), [1, 1]);
+    streams.push(open(9002));
+    assert_eq!(at_gateway(), [1, 2]);
+    streams.push(open(9001));
+    assert_eq!(at_gateway(), [2, 2]);
+    let metrics = metrics(&lab.gateway).unwrap();
+    assert!(
+        metrics.contains(
+            "warren_gateway_netstack_streams{fabric=\"lab\",gateway=\"gw-0\",congestion=\"cubic\"} 2\n"
+        ),
+        "{metrics}"
+    );
+    lab.fabric.configure(0, &[("[groups.gpu]\n", &gpu("reno"))]).unwrap();
+    let refused = format!("{:#}", gateway.run(&["gateway", "reload"]).unwrap_err());
+    assert!(refused.contains("write `bbr` or `cubic`"), "{refused}");
+    drop(streams);
 }
 
 /// While a signing key is rotated both keys count, before and after one of them. Who has come in stays.

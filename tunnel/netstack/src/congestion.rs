@@ -16,6 +16,18 @@ pub enum Congestion {
 }
 
 impl Congestion {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Bbr, Self::Cubic];
+
+    /// Its name, as Linux has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bbr => "bbr",
+            Self::Cubic => "cubic",
+        }
+    }
+
     pub(crate) fn controller(self, mss: u64, now: Nanos, random: u64) -> Box<dyn Controller> {
         match self {
             Self::Bbr => Box::new(Bbr::new(mss, now, random)),

@@ -78,6 +78,7 @@ pub(crate) struct Sender {
     pub(crate) rtt: Rtt,
     rate: Rate,
     pacer: Pacer,
+    pub(crate) congestion: Congestion,
     controller: Box<dyn Controller>,
     pub(crate) timeout_at: Option<Nanos>,
     probe_at: Option<Nanos>,
@@ -105,6 +106,8 @@ pub(crate) struct Sender {
     window_limited: bool,
     /// Small segments wait while others are unacknowledged (RFC 9293 §3.7.4).
     pub(crate) nagle: bool,
+    /// More than one SYN was lost.
+    lost_syns: bool,
     last_sent_at: Nanos,
     pub(crate) retransmitted: u64,
 }
@@ -130,6 +133,7 @@ impl Sender {
             rtt: Rtt::new(),
             rate: Rate::default(),
             pacer: Pacer::new(),
+            congestion,
             controller: congestion.controller(mss, now, random),
             timeout_at: None,
             probe_at: None,
@@ -150,6 +154,7 @@ impl Sender {
             duplicates: 0,
             window_limited: false,
             nagle: false,
+            lost_syns: false,
             last_sent_at: now,
             retransmitted: 0,
         }
@@ -157,7 +162,11 @@ impl Sender {
 
     /// Another controller, which begins anew.
     pub(crate) fn set_congestion(&mut self, congestion: Congestion, now: Nanos, random: u64) {
+        self.congestion = congestion;
         self.controller = congestion.controller(self.mss, now, random);
+        if self.lost_syns {
+            self.controller.on_lost_syns();
+        }
         self.update_pacer();
     }
 
@@ -202,6 +211,7 @@ impl Sender {
             1 => self.rtt.syn_lost(),
             _ => {
                 self.rtt.syn_lost();
+                self.lost_syns = true;
                 self.controller.on_lost_syns();
             }
         }

@@ -185,6 +185,8 @@ pub struct StreamInfo {
     pub local: SocketAddr,
     /// The other end.
     pub remote: SocketAddr,
+    /// Who controls its rate.
+    pub congestion: Congestion,
     /// Smoothed round trip.
     pub rtt: Option<Duration>,
     /// Least round trip.
@@ -322,6 +324,13 @@ impl Stack {
     #[must_use]
     pub fn streams(&self) -> usize {
         self.demux.len()
+    }
+
+    /// Those of them with this controller. Looks at every stream: not for often.
+    #[must_use]
+    pub fn streams_with(&self, congestion: Congestion) -> usize {
+        let streams = self.slots.iter().filter_map(|slot| slot.conn.as_ref());
+        streams.filter(|conn| !conn.over() && conn.snd.congestion == congestion).count()
     }
 
     /// Counters.

@@ -77,9 +77,9 @@ fn services(line: &mut impl FnMut(&str, &str), served: &Services) {
         .collect();
     line("streams", &if streams.is_empty() { "none yet".to_owned() } else { streams.join("; ") });
     line("proxied", &transfer(served.received_bytes, served.sent_bytes, None));
-    if let Some(Buffers { bytes: now, peak_bytes, limit_bytes }) = served.buffers {
+    if let Some(Buffers { bytes: now, peak_bytes, limit_bytes, .. }) = &served.buffers {
         let usage =
-            format!("{} in use, {} at peak, limit {}", bytes(now), bytes(peak_bytes), bytes(limit_bytes));
+            format!("{} in use, {} at peak, limit {}", bytes(*now), bytes(*peak_bytes), bytes(*limit_bytes));
         line("stream buffers", &usage);
     }
     let mut troubles: Vec<(&str, u64)> =

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use ipnet::IpNet;
 use tokio::sync::watch;
 use warren_lease::policy::{Denial, Flow, Policy, RateLimit};
-use warren_wire::gateway::{FlowTarget, GatewayConfig, RuleTest};
+use warren_wire::gateway::{Congestion, FlowTarget, GatewayConfig, RuleTest};
 use warren_wire::{Name, reserved};
 
 /// The current rules, which a reload replaces.
@@ -21,6 +21,8 @@ pub(super) struct Access {
 struct Rules {
     policy: Policy,
     groups: BTreeMap<Name, Group>,
+    /// Of peers without a group.
+    congestion: Congestion,
     /// Addresses of peers.
     pool: Vec<IpNet>,
     /// Addresses of this gateway towards sites, which no peer may reach.
@@ -29,10 +31,11 @@ struct Rules {
     dns_queries_per_second: u32,
 }
 
-/// The rate limits of one group.
+/// The rate limits and the congestion control of one group.
 struct Group {
     together: Rates,
     each: Option<u32>,
+    congestion: Congestion,
 }
 
 /// Limits in both directions; clones share them.
@@ -107,11 +110,16 @@ impl Rules {
         let none = Rates::default();
         let group = |name: &Name, group: &warren_wire::gateway::Group| {
             let before = before.get(name).map_or(&none, |before| &before.together);
-            Group { together: Rates::of_mbit(group.rate_mbit, before), each: group.peer_rate_mbit }
+            Group {
+                together: Rates::of_mbit(group.rate_mbit, before),
+                each: group.peer_rate_mbit,
+                congestion: config.congestion_of(Some(name)),
+            }
         };
         Self {
             policy: Policy::compile(&config.groups),
             groups: config.groups.iter().map(|(name, of)| (name.clone(), group(name, of))).collect(),
+            congestion: config.congestion,
             pool: config.pool.prefixes.clone(),
             own: config.site.addresses.clone(),
             dns_queries_per_second: config.limits.dns_queries_per_second_and_peer,
@@ -144,6 +152,12 @@ impl Access {
             own: Rates::of_mbit(of.each, &before.own),
             group: of.together.clone(),
         })
+    }
+
+    /// The congestion control of TCP to a member of a group, or to what is behind another gateway.
+    pub(super) fn congestion(&self, group: Option<&Name>) -> Congestion {
+        let rules = self.rules.load();
+        group.and_then(|group| rules.groups.get(group)).map_or(rules.congestion, |of| of.congestion)
     }
 
     /// The limit of DNS queries of each peer.

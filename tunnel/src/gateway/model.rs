@@ -221,6 +221,12 @@ impl GatewayStatus {
             &[(",protocol=\"tcp\"", counters.tcp_now), (",protocol=\"udp\"", counters.udp_now)],
         );
         one(
+            "netstack_streams",
+            "gauge",
+            "Current TCP connections of the netstack, by congestion control.",
+            &[(",congestion=\"bbr\"", counters.bbr_now), (",congestion=\"cubic\"", counters.cubic_now)],
+        );
+        one(
             "flows_total",
             "counter",
             "Flows since the start.",

@@ -334,6 +334,9 @@ impl Inner {
         if before.groups != after.groups {
             changes.push("groups");
         }
+        if before.congestion != after.congestion {
+            changes.push("congestion control");
+        }
         if !changes.is_empty() || before.limits != after.limits {
             // Flows check their rules and their route again.
             self.access.replace(&after);

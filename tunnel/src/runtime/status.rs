@@ -114,7 +114,7 @@ pub struct Services {
 }
 
 /// Memory of the buffers of all streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffers {
     /// In use.
     pub bytes: u64,
@@ -122,6 +122,9 @@ pub struct Buffers {
     pub peak_bytes: u64,
     /// Limit.
     pub limit_bytes: u64,
+    /// Current streams, by congestion control.
+    #[serde(default)]
+    pub streams: BTreeMap<String, u64>,
 }
 
 /// Streams of one service.
@@ -376,7 +379,12 @@ pub(crate) mod tests {
                     answer: Some("No Error".into()),
                     milliseconds: 7,
                 }),
-                buffers: Some(Buffers { bytes: 1 << 20, peak_bytes: 9 << 20, limit_bytes: 32 << 20 }),
+                buffers: Some(Buffers {
+                    bytes: 1 << 20,
+                    peak_bytes: 9 << 20,
+                    limit_bytes: 32 << 20,
+                    streams: [("bbr".to_owned(), 2), ("cubic".to_owned(), 0)].into(),
+                }),
             }),
             peers: vec![peer, silent],
             former_peers: Moved { rx_bytes: 5000, tx_bytes: 700 },

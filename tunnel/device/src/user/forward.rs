@@ -206,6 +206,7 @@ impl Incoming {
             if state.stack.ends(id).is_none() {
                 return false;
             }
+            shared.control(state, now, id);
             state.adopt(id);
             state.stack.admit(now, id);
             true

@@ -38,7 +38,7 @@ impl Listener {
 
     /// As [`Listener::accept`].
     pub fn poll_accept(&self, context: &Context<'_>) -> Poll<io::Result<Stream>> {
-        self.shared.with(|state, _| {
+        self.shared.with(|state, now| {
             if state.closed {
                 return Poll::Ready(Err(down()));
             }
@@ -48,6 +48,7 @@ impl Listener {
                     return Poll::Pending;
                 };
                 let Some((local, remote)) = state.stack.ends(id) else { continue };
+                self.shared.control(state, now, id);
                 state.adopt(id);
                 return Poll::Ready(Ok(Stream::new(Arc::clone(&self.shared), id, local, remote)));
             }

@@ -52,6 +52,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Whether the tunnel carries packets to an address.
 pub type Routes = Box<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
+/// The congestion control of a new stream to an address.
+pub type Controllers = Box<dyn Fn(IpAddr) -> Congestion + Send + Sync>;
+
 /// How to make the device.
 pub struct UserConfig {
     /// Own addresses inside the tunnel.
@@ -61,7 +64,7 @@ pub struct UserConfig {
     /// Bytes that all buffers of all streams may take together.
     pub memory: usize,
     /// Congestion control of new streams.
-    pub congestion: Congestion,
+    pub congestion: Controllers,
     /// Random: sequence numbers and ports come from it.
     pub seed: [u8; 32],
     /// The destinations that are reachable.
@@ -75,7 +78,6 @@ impl UserConfig {
         let mut config = Config::new(self.addresses.clone(), self.seed);
         config.mtu = self.mtu;
         config.budget_bytes = self.memory;
-        config.congestion = self.congestion;
         config.keepalive = Some(KEEPALIVE);
         config.connect_timeout = CONNECT_TIMEOUT;
         if let Some(streams) = self.forward {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use warren_netstack::{ConnectError as Refusal, Listen, Memory, Ping, Pong, Stack, State, StreamId};
+use warren_netstack::{
+    Congestion, ConnectError as Refusal, Listen, Memory, Ping, Pong, Stack, State, StreamId,
+};
 
 use super::error::{down, undelivered};
 use super::shared::{Shared, Side, remember};
@@ -70,6 +72,7 @@ impl Net {
                 Refusal::NoAddress => ConnectError::NoAddress(to.ip()),
                 Refusal::NoPort | Refusal::InUse | Refusal::TooMany => ConnectError::TooMany,
             })?;
+            self.shared.control(state, now, id);
             state.adopt(id);
             Ok((id, state.stack.ends(id)))
         });
@@ -192,6 +195,11 @@ impl Net {
     /// Connections that are not yet over.
     pub fn streams(&self) -> usize {
         self.shared.lock().stack.streams()
+    }
+
+    /// Connections with this congestion control that are not yet over. Looks at every stream: not for often.
+    pub fn streams_with(&self, congestion: Congestion) -> usize {
+        self.shared.lock().stack.streams_with(congestion)
     }
 
     /// Bytes in use. Looks at every stream: not for often.

@@ -12,13 +12,14 @@ use std::collections::{HashMap, VecDeque};
 
 use warren_netstack::{Event, ListenerId, Ping, SocketId, Stack, StreamId};
 
-use super::{Routes, UserConfig};
+use super::{Controllers, Routes, UserConfig};
 
 /// The device as all its handles see it.
 pub(super) struct Shared {
     state: Mutex<State>,
     pub(super) wake: OwnedFd,
     pub(super) routes: Routes,
+    congestion: Controllers,
     origin: Instant,
 }
 
@@ -78,6 +79,7 @@ impl Shared {
             }),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             routes: config.routes,
+            congestion: config.congestion,
             origin: Instant::now(),
         }))
     }
@@ -108,6 +110,13 @@ impl Shared {
             self.wake_driver();
         }
         result
+    }
+
+    /// Gives a stream that has not sent data the congestion control of its other end.
+    pub(super) fn control(&self, state: &mut State, now: Duration, id: StreamId) {
+        if let Some((_, remote)) = state.stack.ends(id) {
+            state.stack.set_congestion(now, id, (self.congestion)(remote.ip()));
+        }
     }
 
     pub(super) fn wake_driver(&self) {

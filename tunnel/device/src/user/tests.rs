@@ -18,7 +18,7 @@ fn device(address: IpAddr, memory: usize) -> (Driver, Net) {
         addresses: vec![address],
         mtu: 1_380,
         memory,
-        congestion: Congestion::Cubic,
+        congestion: Box::new(|to| if to == LEFT { Congestion::Cubic } else { Congestion::Bbr }),
         seed: [u8::from(address == LEFT); 32],
         forward: None,
         routes: Box::new(|to| to == LEFT || to == RIGHT || to == IpAddr::from([10, 0, 0, 3])),
@@ -52,6 +52,22 @@ fn joined<T: Future<Output = ()>>(memory: usize, test: impl FnOnce(Net, Net) -> 
             }
         });
         tokio::time::timeout(Duration::from_secs(60), test(left_net, right_net)).await.unwrap();
+    });
+}
+
+/// Each stream has the congestion control of its other end, whoever opened it.
+#[test]
+fn streams_have_the_congestion_control_of_their_peer() {
+    joined(1 << 20, |left, right| async move {
+        let (to_right, to_left) = (right.listen(at(7)).unwrap(), left.listen(at(7)).unwrap());
+        let count = |net: &Net| Congestion::ALL.map(|congestion| net.streams_with(congestion));
+        let out = left.connect(SocketAddr::new(RIGHT, 7)).await.unwrap();
+        let inside = to_right.accept().await.unwrap();
+        assert_eq!((count(&left), count(&right)), ([1, 0], [0, 1]));
+        let back = right.connect(SocketAddr::new(LEFT, 7)).await.unwrap();
+        let other = to_left.accept().await.unwrap();
+        assert_eq!((count(&left), count(&right)), ([2, 0], [0, 2]));
+        drop((out, inside, back, other));
     });
 }
 

@@ -17,7 +17,7 @@ pub mod random;
 mod watch;
 
 pub use link::{Link, Pipe, too_big};
-use watch::Watch;
+pub use watch::Watch;
 
 /// A millisecond.
 pub const MS: u64 = 1_000_000;
@@ -252,7 +252,8 @@ impl End {
         }
     }
 
-    fn wake(&self, now: u64) -> Option<u64> {
+    /// When it is to be called again, if its stream has no news before.
+    pub fn wake(&self, now: u64) -> Option<u64> {
         if self.id.is_none() || self.released || self.closed.is_some() && !self.can_read {
             return None;
         }

@@ -129,6 +129,11 @@ impl Pipe {
         self.flying.push(Reverse((now + self.link.delay, self.serial, self.packets.len() - 1)));
     }
 
+    /// Packets that it has lost.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     /// When the next packet arrives.
     pub fn next(&self) -> Option<u64> {
         self.flying.peek().map(|Reverse((at, ..))| *at)

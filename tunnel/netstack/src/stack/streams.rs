@@ -214,6 +214,7 @@ impl Stack {
             state: conn.state,
             local: conn.local,
             remote: conn.remote,
+            congestion: conn.snd.congestion,
             rtt: conn.snd.rtt.smoothed().map(Duration::from_nanos),
             min_rtt: conn.snd.rtt.minimum().map(Duration::from_nanos),
             window: conn.snd.window(),

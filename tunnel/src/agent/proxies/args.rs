@@ -6,7 +6,8 @@ use std::{
     path::PathBuf,
 };
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use warren_device::user::Congestion;
 use warren_proxy::{Credentials, Target};
 
 use crate::runtime::{
@@ -45,9 +46,31 @@ pub struct ServiceArgs {
     /// File with `user:password` for clients of both proxies; WARREN_PROXY_CREDENTIALS may hold the text itself
     #[arg(long, value_name = "FILE", env = "WARREN_PROXY_CREDENTIALS_FILE")]
     pub proxy_credentials_file: Option<PathBuf>,
+    /// Congestion control of TCP inside the tunnel. `userns` uses that of the kernel if it lacks this one
+    #[arg(long, value_enum, default_value = "bbr", env = "WARREN_CONGESTION")]
+    pub congestion: CongestionChoice,
     /// Whether programs run inside the tunnel's network, and need names and a proxy there.
     #[arg(skip)]
     pub inside: bool,
+}
+
+/// Congestion control of TCP inside the tunnel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum CongestionChoice {
+    /// Keeps its rate on long paths that lose packets
+    #[default]
+    Bbr,
+    /// The default of Linux
+    Cubic,
+}
+
+impl From<CongestionChoice> for Congestion {
+    fn from(choice: CongestionChoice) -> Self {
+        match choice {
+            CongestionChoice::Bbr => Self::Bbr,
+            CongestionChoice::Cubic => Self::Cubic,
+        }
+    }
 }
 
 /// What a forward carries.

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::net::{AddressFamily, SocketType, sockopt::set_tcp_congestion};
 use tokio::net::TcpSocket;
-use warren_device::namespace::Namespace;
+use warren_device::{namespace::Namespace, user::Congestion};
 use warren_proxy::net::{Dial, DialError, Listen, SystemDatagrams, SystemListener, SystemStream};
 
 use super::TunnelNetwork;
@@ -17,20 +17,23 @@ use crate::runtime::status::Buffers;
 
 /// Length of the accept queue.
 const BACKLOG: u32 = 1024;
-/// Congestion control for long and lossy paths, if the kernel has it. The netstack uses the same.
-const CONGESTION: &str = "bbr";
 
 /// The inside of a tunnel that ends in a kernel namespace.
 #[derive(Clone)]
 pub(crate) struct Sockets {
     namespace: Arc<Namespace>,
+    congestion: Congestion,
     /// Called once when the namespace no longer creates sockets.
     gone: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Sockets {
-    pub(crate) fn new(namespace: Arc<Namespace>, gone: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { namespace, gone: Arc::new(gone) }
+    pub(crate) fn new(
+        namespace: Arc<Namespace>,
+        congestion: Congestion,
+        gone: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        Self { namespace, congestion, gone: Arc::new(gone) }
     }
 
     fn socket(&self, ipv6: bool, kind: SocketType) -> io::Result<OwnedFd> {
@@ -44,8 +47,8 @@ impl Sockets {
 
     fn tcp(&self, at: SocketAddr) -> io::Result<TcpSocket> {
         let socket = self.socket(at.is_ipv6(), SocketType::STREAM)?;
-        // Without it, transfers over such a path are slower but correct.
-        _ = set_tcp_congestion(&socket, CONGESTION);
+        // A kernel may lack it: transfers are correct with any.
+        _ = set_tcp_congestion(&socket, self.congestion.name());
         Ok(TcpSocket::from_std_stream(TcpStream::from(socket)))
     }
 

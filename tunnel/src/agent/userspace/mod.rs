@@ -7,7 +7,7 @@ use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use warren_device::{
     tun::{Queue, Tun},
-    user::{self, Congestion, Net, UserConfig},
+    user::{self, Net, UserConfig},
 };
 use warren_proto::{
     engine::{Engine, EngineConfig},
@@ -118,13 +118,14 @@ impl UserspaceTunnel {
         let mtu = info.mtu;
         let seed = *random()?;
         let addresses = own_addresses(&settings.config);
+        let congestion = settings.services.congestion.into();
         Self::up(settings, reloader, info, file_peers, move |plane| {
             let routed = Arc::clone(plane);
             let (driver, net) = user::open(UserConfig {
                 addresses,
                 mtu: mtu as usize,
                 memory: BUFFERS,
-                congestion: Congestion::Bbr,
+                congestion: Box::new(move |_| congestion),
                 seed,
                 routes: Box::new(move |to| routed.route(to).is_some()),
                 forward: None,
@@ -200,7 +201,9 @@ impl UserspaceTunnel {
             }
             Stack::Private(network) => {
                 let reloader = reloader.clone();
-                let sockets = Sockets::new(Arc::clone(network.namespace()), move || reloader.failed());
+                let congestion = settings.services.congestion.into();
+                let sockets =
+                    Sockets::new(Arc::clone(network.namespace()), congestion, move || reloader.failed());
                 Some(Services::start(&sockets, &settings.services, config)?)
             }
         };

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle as Runtime;
 use warren_device::user::{self, Congestion, Net, UserConfig};
 use warren_proto::plane::Plane;
-use warren_wire::gateway::GatewayConfig;
+use warren_wire::gateway::{self, GatewayConfig};
 
 use super::access::Access;
 use super::audit::Audit;
@@ -124,11 +124,18 @@ pub(super) fn start(config: &GatewayConfig, context: &ForwardContext) -> Result<
 
 fn start_user(config: &GatewayConfig, context: &ForwardContext) -> Result<(Arc<dyn Forward>, Device, Net)> {
     let routed = Arc::clone(&context.plane);
+    let (peer_table, access) = (Arc::clone(&context.peer_table), Arc::clone(&context.access));
     let (driver, net) = user::open(UserConfig {
         addresses: config.site.addresses.clone(),
         mtu: config.peers.mtu.into(),
         memory: MEMORY,
-        congestion: Congestion::Bbr,
+        // Each new stream looks it up, so a reload needs no more.
+        congestion: Box::new(move |to| {
+            match access.congestion(peer_table.of(to).as_ref().map(|member| &member.group)) {
+                gateway::Congestion::Bbr => Congestion::Bbr,
+                gateway::Congestion::Cubic => Congestion::Cubic,
+            }
+        }),
         seed: *random()?,
         routes: Box::new(move |to| routed.route(to).is_some()),
         forward: Some(STREAMS),
@@ -143,6 +150,12 @@ fn start_user(config: &GatewayConfig, context: &ForwardContext) -> Result<(Arc<d
 pub struct ForwardCounters {
     /// Current TCP connections.
     pub tcp_now: u64,
+    /// Current TCP connections of the netstack that use BBR.
+    #[serde(default)]
+    pub bbr_now: u64,
+    /// Those that use CUBIC.
+    #[serde(default)]
+    pub cubic_now: u64,
     /// TCP connections since the start.
     pub tcp: u64,
     /// Current UDP flows.

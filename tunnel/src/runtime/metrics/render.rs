@@ -211,6 +211,10 @@ fn services(text: &mut Text, interface: &str, served: &Services) {
         text.head(metric, "gauge", help);
         text.line(metric, &name, value);
     }
+    text.head("netstack_streams", "gauge", "Current TCP connections of the netstack, by congestion control.");
+    for (congestion, streams) in &buffers.streams {
+        text.line("netstack_streams", &[name[0], ("congestion", congestion)], streams);
+    }
 }
 
 fn peers(text: &mut Text, status: &Status) {

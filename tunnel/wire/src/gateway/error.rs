@@ -46,8 +46,9 @@ fn message(message: &str) -> (String, String) {
     if let Some((_, expected)) =
         message.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", "))
     {
-        let known = expected.replace("expected one of ", "").replace("expected ", "");
-        return ("the value is not supported".to_owned(), format!("write one of {known}"));
+        // `a` or `b`, of which there are two, or one of `a`, `b`, `c`.
+        let known = expected.replace("expected ", "");
+        return ("the value is not supported".to_owned(), format!("write {known}"));
     }
     if message.starts_with("wanted exactly 1 element") {
         return (

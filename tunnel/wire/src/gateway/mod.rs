@@ -103,6 +103,9 @@ pub struct GatewayConfig {
     /// The forwarding mode.
     #[serde(default)]
     pub forwarding: Forwarding,
+    /// Congestion control of TCP to peers whose group sets none.
+    #[serde(default)]
+    pub congestion: Congestion,
     /// Planned rate of all traffic, per direction, in Mbit/s; metrics report the utilisation.
     #[serde(default)]
     pub planned_rate_mbit: Option<u32>,
@@ -248,6 +251,17 @@ pub enum Forwarding {
     User,
 }
 
+/// Congestion control of the connections that end at the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Congestion {
+    /// Keeps its rate on long paths that lose packets.
+    #[default]
+    Bbr,
+    /// RFC 9438, the default of Linux.
+    Cubic,
+}
+
 /// Permissions and rates of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -261,6 +275,9 @@ pub struct Group {
     /// Rate of each peer per direction, in Mbit/s.
     #[serde(default)]
     pub peer_rate_mbit: Option<u32>,
+    /// Congestion control of TCP to its peers [default: that of the gateway].
+    #[serde(default)]
+    pub congestion: Option<Congestion>,
 }
 
 /// Limits for requests of peers.
@@ -324,6 +341,12 @@ impl GatewayConfig {
         let pool = if self.groups.iter().any(named) { &self.pool.prefixes[..] } else { &[] };
         let name_server = self.dns_addresses().into_iter().map(IpNet::from);
         IpNet::aggregate(&allowed.chain(pool.iter().copied()).chain(name_server).collect())
+    }
+
+    /// The congestion control of TCP to a peer of this group, or to one of no group.
+    #[must_use]
+    pub fn congestion_of(&self, group: Option<&Name>) -> Congestion {
+        group.and_then(|group| self.groups.get(group)?.congestion).unwrap_or(self.congestion)
     }
 
     /// Whether a rule lets peers reach other peers.

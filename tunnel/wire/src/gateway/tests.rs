@@ -126,6 +126,8 @@ fn mistakes_are_told_with_place_and_hint() {
         ("protocols = [\"tcp\"]", "protocols = [\"sctp\"]"),
         ("rate_mbit = 2000", "rate_mbit = 0"),
         ("request_timeout = \"5s\"", "connections = 0"),
+        ("name = \"gw-a\"\n\n", "name = \"gw-a\"\ncongestion = \"reno\"\n\n"),
+        ("rate_mbit = 2000", "congestion = \"BBR\""),
         ("name = \"gw-a\"\n\n", "name = \"gw-a\"\nplanned_rate_mbit = 0\n\n"),
         ("token_keys = [\"k4.public.", "token_keys = [\"k4.secret."),
         ("token_keys = [\"k4.public.Hrnbu7wEfAP9cGBOAHHwmH4Wsot1ciXBHwBBXQ4gsaI\"]", "token_keys = []"),
@@ -150,6 +152,24 @@ fn mistakes_are_told_with_place_and_hint() {
         out += &format!("# {}\n{error}\n\n", to.replace('\n', " "));
     }
     insta::assert_snapshot!(out);
+}
+
+/// A group's congestion control is used for its peers; else the gateway's, which is BBR unless set.
+#[test]
+fn a_group_overrides_the_congestion_control_of_its_gateway() {
+    let (gpu, idle): (Name, Name) = ("gpu".parse().unwrap(), "idle".parse().unwrap());
+    let chosen = |of_gateway: &str, of_group: &str| {
+        let text = GOOD
+            .replacen("name = \"gw-a\"\n", &format!("name = \"gw-a\"\n{of_gateway}\n"), 1)
+            .replacen("rate_mbit = 2000", of_group, 1);
+        let config = GatewayConfig::parse(&text).unwrap();
+        [Some(&gpu), Some(&idle), None].map(|group| config.congestion_of(group))
+    };
+    let (bbr, cubic) = ("congestion = \"bbr\"", "congestion = \"cubic\"");
+    assert_eq!(chosen("", ""), [Congestion::Bbr; 3]);
+    assert_eq!(chosen(cubic, ""), [Congestion::Cubic; 3]);
+    assert_eq!(chosen("", cubic), [Congestion::Cubic, Congestion::Bbr, Congestion::Bbr]);
+    assert_eq!(chosen(cubic, bbr), [Congestion::Bbr, Congestion::Cubic, Congestion::Cubic]);
 }
 
 /// The file with two zones in place of `[dns]`.

@@ -329,6 +329,8 @@ impl Forward for Kernel {
         let counters = ForwardCounters {
             tcp_now,
             udp_now,
+            bbr_now: 0,
+            cubic_now: 0,
             tcp: get("new-tcp").packets,
             udp: get("new-udp").packets,
             echo: get("new-echo").packets,

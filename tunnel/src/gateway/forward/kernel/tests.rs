@@ -5,7 +5,7 @@ use super::*;
 use crate::gateway::example::config;
 
 fn group(allow: Vec<Allow>, rates: (Option<u32>, Option<u32>)) -> Group {
-    Group { allow, rate_mbit: rates.0, peer_rate_mbit: rates.1 }
+    Group { allow, rate_mbit: rates.0, peer_rate_mbit: rates.1, congestion: None }
 }
 
 fn rule(to: &[&str], ports: Option<&[&str]>, protocols: Option<&[Protocol]>) -> Allow {

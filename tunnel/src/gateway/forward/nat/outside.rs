@@ -8,7 +8,7 @@ use std::task::{Poll, ready};
 
 use tokio::io::{Interest, ReadBuf};
 use tokio::net::UdpSocket;
-use warren_device::user::{self, Echo, Incoming, Net, Ping};
+use warren_device::user::{self, Congestion, Echo, Incoming, Net, Ping};
 use warren_proxy::net::{Dial as _, DialError, Either, System, SystemStream};
 
 use super::shaped::Shaped;
@@ -45,6 +45,11 @@ impl Outside {
     /// Whether a destination is reached through the tunnel: a peer, or behind another gateway.
     pub(super) fn by_tunnel(&self, to: IpAddr) -> bool {
         self.tunnel.0.reaches(to)
+    }
+
+    /// Connections inside the tunnel with this congestion control.
+    pub(super) fn streams_with(&self, congestion: Congestion) -> u64 {
+        self.tunnel.0.streams_with(congestion) as u64
     }
 
     /// Connects to the destination of a connection, or to the peer that has its address.

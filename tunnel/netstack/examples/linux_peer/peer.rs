@@ -1,11 +1,11 @@
-//! Linux's own TCP as the peer: a table of behaviours. Needs root and `unshare`, `ip`; everything happens in a network
-//! namespace of its own. Loss and delay are made between the TUN device and the stack.
-//! `cargo run --release --example linux_peer`.
+//! Linux's own TCP as the peer: a table of behaviours, and readers that stop. Loss, reordering and delay are made between a TUN
+//! device and the stack; device and sockets are in a network namespace of the calling thread.
+
 #![expect(unsafe_code, reason = "TUNSETIFF is an ioctl")]
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "an example that talks to the kernel has a clock, files and sockets"
+    reason = "what talks to the kernel has a clock, files and sockets"
 )]
 
 use std::collections::VecDeque;
@@ -22,27 +22,37 @@ use std::time::{Duration, Instant};
 use warren_netstack::{Batch, Config, Congestion, Event, Listen, Stack};
 use warren_netstack_sim::{End, MS, PORT, Pattern, Rng, SEC, Script};
 
-/// Connections of Linux whose reader stops for longer than Linux retransmits what is discarded.
-const STALLED: &str = "600 readers that stop for 20 s";
-const READERS: usize = 600;
-const PAUSE: Duration = Duration::from_secs(20);
-/// Bytes of each: more than the stack promises.
-const EACH: usize = 200_000;
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+/// Connections of Linux whose readers stop for longer than Linux retransmits what is discarded.
+#[derive(Clone, Copy)]
+pub(crate) struct Stalled {
+    pub(crate) readers: usize,
+    pub(crate) pause: Duration,
+    /// `tcp_retries2` of Linux.
+    pub(crate) retries: u32,
+    /// Memory of the stack, in bytes.
+    pub(crate) budget: usize,
+}
+
+/// Bytes of each connection: more than the stack promises.
+const EACH: usize = 200_000;
 
 const OURS: u64 = 11;
 const THEIRS: u64 = 22;
 
+/// What both ends do, and what the path does.
 #[derive(Clone)]
-struct Case {
-    name: &'static str,
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
     v6: bool,
     /// The stack connects, or Linux does.
     we_connect: bool,
-    ours: Script,
-    theirs: Script,
+    pub(crate) ours: Script,
+    pub(crate) theirs: Script,
     loss: f64,
+    /// Share of packets that come up to 5 ms later than those behind them.
+    reorder: f64,
     delay: u64,
     mtu: usize,
     cubic: bool,
@@ -58,6 +68,7 @@ fn case(name: &'static str) -> Case {
         ours: Script::bulk(0),
         theirs: Script::bulk(0),
         loss: 0.0,
+        reorder: 0.0,
         delay: 0,
         mtu: 65_535,
         cubic: false,
@@ -65,7 +76,8 @@ fn case(name: &'static str) -> Case {
     }
 }
 
-fn cases() -> Vec<Case> {
+/// All behaviours.
+pub(crate) fn cases() -> Vec<Case> {
     let bulk = || Script::bulk(20_000_000);
     let slow = || Script { read: 100_000, read_every: 200 * MS, ..Script::bulk(0) };
     let tiny = || Script { write: 1, write_every: MS / 5, ..Script::bulk(3_000) };
@@ -99,6 +111,13 @@ fn cases() -> Vec<Case> {
             ..case("both ways 2 MB, 10 % loss")
         },
         Case {
+            ours: Script::bulk(5_000_000),
+            theirs: Script::bulk(5_000_000),
+            reorder: 0.05,
+            delay: MS,
+            ..case("both ways 5 MB, 5 % reordered")
+        },
+        Case {
             theirs: Script { after_eof: true, ..Script::bulk(3_000_000) },
             ours: Script::bulk(1_000),
             ..case("half close by us, 3 MB after it")
@@ -120,22 +139,23 @@ fn cases() -> Vec<Case> {
         Case { ours: bulk(), mtu: 1_280, ..case("send, path MTU 1280 told by ICMP") },
         Case { theirs: bulk(), mtu: 1_280, ..case("receive, path MTU 1280 told by ICMP") },
         Case { ours: bulk(), theirs: bulk(), mtu: 1_280, v6: true, ..case("both ways, path MTU 1280, IPv6") },
+        Case {
+            theirs: Script::bulk(20_000_001),
+            loss: 0.01,
+            delay: 10 * MS,
+            ..case("receive, 1 % loss, 20 ms (Linux BBR)")
+        },
     ]
 }
 
-fn main() -> Outcome<()> {
-    if std::env::args().nth(1).as_deref() != Some("inside") {
-        let own = std::env::current_exe()?;
-        let status = Command::new("unshare")
-            .arg("--net")
-            .arg("--")
-            .arg(own)
-            .arg("inside")
-            .args(std::env::args().nth(1))
-            .status()?;
-        std::process::exit(status.code().unwrap_or(1));
+/// Gives this thread, and those that it starts, a network of its own with a TUN device.
+pub(crate) fn network() -> Outcome<File> {
+    // SAFETY: no pointers; the flag changes the network of the calling thread only.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(format!("cannot make a network namespace, which needs root: {error}").into());
     }
-    let mut tun = open_tun("warren0")?;
+    let tun = open_tun("warren0").map_err(|error| format!("cannot open /dev/net/tun: {error}"))?;
     for command in [
         "link set lo up",
         "link set warren0 mtu 1500 up",
@@ -147,46 +167,7 @@ fn main() -> Outcome<()> {
             return Err(format!("ip {command}: {status}").into());
         }
     }
-    let mut out = std::io::stdout();
-    let mut failed = 0;
-    let bbr = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?.contains("bbr");
-    let mut all = cases();
-    if bbr {
-        let lossy = Case {
-            theirs: Script::bulk(20_000_001),
-            loss: 0.01,
-            delay: 10 * MS,
-            ..case("receive, 1 % loss, 20 ms (Linux BBR)")
-        };
-        all.push(lossy);
-    }
-    let only = std::env::args().nth(2).unwrap_or_default();
-    for one in all.into_iter().filter(|one| one.name.contains(&only)) {
-        let name = one.name;
-        let begun = Instant::now();
-        let result = run(&mut tun, &one);
-        let took = begun.elapsed().as_millis();
-        match result {
-            Ok(text) => writeln!(out, "ok      {name:<45} {took:>6} ms  {text}")?,
-            Err(error) => {
-                failed += 1;
-                writeln!(out, "FAILED  {name:<45} {took:>6} ms  {error}")?;
-            }
-        }
-    }
-    if STALLED.contains(&only) {
-        match stalled(&mut tun) {
-            Ok(text) => writeln!(out, "ok      {STALLED:<45} {text}")?,
-            Err(error) => {
-                failed += 1;
-                writeln!(out, "FAILED  {STALLED:<45} {error}")?;
-            }
-        }
-    }
-    if failed > 0 {
-        return Err(format!("{failed} behaviours failed").into());
-    }
-    Ok(())
+    Ok(tun)
 }
 
 fn open_tun(name: &str) -> Outcome<File> {
@@ -204,7 +185,8 @@ fn open_tun(name: &str) -> Outcome<File> {
     Ok(file)
 }
 
-fn run(tun: &mut File, case: &Case) -> Outcome<String> {
+/// Plays a case to its end; what was seen.
+pub(crate) fn run(tun: &mut File, case: &Case) -> Outcome<String> {
     let pattern = Arc::new(Pattern::default());
     let ours: Vec<IpAddr> = vec![
         IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1)),
@@ -313,28 +295,30 @@ fn run(tun: &mut File, case: &Case) -> Outcome<String> {
     Ok(format!("{how}, {again} retransmitted, MSS {}", info.map_or(0, |info| info.mss)))
 }
 
-/// Linux fills every window of streams that nobody reads, with four retransmissions until it gives up. Then all are read.
-fn stalled(tun: &mut File) -> Outcome<String> {
-    fs::write("/proc/sys/net/ipv4/tcp_retries2", "4")?;
+/// Linux fills every window of streams that nobody reads, with few retransmissions until it gives up. Then all are read.
+pub(crate) fn stalled(tun: &mut File, case: Stalled) -> Outcome<String> {
+    let Stalled { readers, pause, retries, budget } = case;
+    fs::write("/proc/sys/net/ipv4/tcp_retries2", retries.to_string())?;
     let mut seed = [0; 32];
     fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
     let mut config = Config::new(vec![IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1))], seed);
     config.mtu = 1_500;
+    config.budget_bytes = budget;
     let mut stack = Stack::new(config);
     let listener = stack.listen(Listen::port(PORT)).ok_or("listens")?;
-    let peer = thread::spawn(fill);
+    let peer = thread::spawn(move || fill(readers, 3 * pause));
     let origin = Instant::now();
     let (mut batch, mut buffer, mut sink) = (Batch::new(1_500), vec![0; 2_000], vec![0; 65_536]);
     let (mut ids, mut begun, mut received) = (Vec::new(), None, 0);
     // What Linux still has when it is done writing must arrive, too.
-    while !peer.is_finished() || (received < READERS * EACH && origin.elapsed() < 4 * PAUSE) {
+    while !peer.is_finished() || (received < readers * EACH && origin.elapsed() < 4 * pause) {
         let now = origin.elapsed();
         while let Ok(length) = tun.read(&mut buffer) {
             stack.input(now, &buffer[..length]);
         }
         while stack.poll_event().is_some() {}
         ids.extend(std::iter::from_fn(|| stack.accept(listener)));
-        if ids.len() == READERS && begun.get_or_insert_with(Instant::now).elapsed() > PAUSE {
+        if ids.len() == readers && begun.get_or_insert_with(Instant::now).elapsed() > pause {
             for id in &ids {
                 while let Ok(count @ 1..) = stack.recv(*id, &mut sink) {
                     received += count;
@@ -354,24 +338,24 @@ fn stalled(tun: &mut File) -> Outcome<String> {
     }
     let died = peer.join().map_err(|_| "the Linux side panicked")??;
     let discarded = stack.stats().discarded;
-    if died > 0 || received != READERS * EACH || discarded > 0 {
+    if died > 0 || received != readers * EACH || discarded > 0 {
         return Err(format!("{died} died, {received} bytes received, {discarded} discarded").into());
     }
     Ok(format!("none died, {received} bytes, {:?}", stack.memory()))
 }
 
 /// The Linux side: how many of its connections ended with an error.
-fn fill() -> Outcome<usize> {
+fn fill(readers: usize, limit: Duration) -> Outcome<usize> {
     let remote = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1)), PORT);
     let mut streams = Vec::new();
-    for _ in 0..READERS {
+    for _ in 0..readers {
         let stream = TcpStream::connect(remote)?;
         stream.set_nonblocking(true)?;
         streams.push((stream, 0));
     }
     let (data, begun, mut died) = (vec![7; EACH], Instant::now(), 0);
     while !streams.is_empty() {
-        if begun.elapsed() > 3 * PAUSE {
+        if begun.elapsed() > limit {
             return Err(format!("{} connections do not move", streams.len()).into());
         }
         streams.retain_mut(|(stream, sent)| match stream.write(&data[*sent..]) {
@@ -411,10 +395,18 @@ impl Path {
     fn push(&mut self, way: usize, now: u64, packet: &[u8]) {
         if packet.len() > self.case.mtu {
             let error = warren_netstack_sim::too_big(packet, self.case.mtu);
-            self.queues[1 - way].push_back((now + self.case.delay, error));
+            self.put(1 - way, now + self.case.delay, error);
         } else if !self.rng.chance(self.case.loss) {
-            self.queues[way].push_back((now + self.case.delay, packet.to_vec()));
+            let late = if self.rng.chance(self.case.reorder) { self.rng.below(5 * MS) } else { 0 };
+            self.put(way, now + self.case.delay + late, packet.to_vec());
         }
+    }
+
+    /// Behind those that arrive before it or at the same time.
+    fn put(&mut self, way: usize, at: u64, packet: Vec<u8>) {
+        let queue = &mut self.queues[way];
+        let place = queue.partition_point(|(other, _)| *other <= at);
+        queue.insert(place, (at, packet));
     }
 
     fn pop(&mut self, way: usize, now: u64) -> Option<Vec<u8>> {
