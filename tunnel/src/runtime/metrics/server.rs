@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use http::request::Parts;
 use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -47,6 +48,10 @@ pub trait Source: Send + Sync + 'static {
     /// Additional metrics.
     fn more(&self) -> String {
         String::new()
+    }
+    /// Answers a request for another path than those of metrics and health.
+    fn other(&self, _: &Parts) -> Option<Response<Full<Bytes>>> {
+        None
     }
     /// Whether traffic can pass.
     ///
@@ -132,8 +137,8 @@ async fn serve(listener: TcpListener, scraper: Arc<Scraper>) {
         };
         let scraper = Arc::clone(&scraper);
         tokio::spawn(async move {
-            let service = service_fn(|request| {
-                let answer = answer(&request, &scraper);
+            let service = service_fn(|request: Request<Incoming>| {
+                let answer = answer(&request.into_parts().0, &scraper);
                 async { Ok::<_, Infallible>(answer) }
             });
             let connection = http1::Builder::new()
@@ -147,11 +152,11 @@ async fn serve(listener: TcpListener, scraper: Arc<Scraper>) {
     }
 }
 
-fn answer(request: &Request<Incoming>, scraper: &Scraper) -> Response<Full<Bytes>> {
-    if request.method() != Method::GET && request.method() != Method::HEAD {
+fn answer(request: &Parts, scraper: &Scraper) -> Response<Full<Bytes>> {
+    if request.method != Method::GET && request.method != Method::HEAD {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n");
     }
-    match request.uri().path() {
+    match request.uri.path() {
         "/metrics" => match scraper.text() {
             Some(text) => {
                 let mut response = plain(StatusCode::OK, text);
@@ -170,8 +175,10 @@ fn answer(request: &Request<Incoming>, scraper: &Scraper) -> Response<Full<Bytes
             Ok(()) => plain(StatusCode::OK, "ok\n"),
             Err(missing) => plain(StatusCode::SERVICE_UNAVAILABLE, missing),
         },
-        "/" => plain(StatusCode::OK, "/metrics /healthz /readyz\n"),
-        _ => plain(StatusCode::NOT_FOUND, "not found: /metrics /healthz /readyz\n"),
+        path => scraper.source.other(request).unwrap_or_else(|| match path {
+            "/" => plain(StatusCode::OK, "/metrics /healthz /readyz\n"),
+            _ => plain(StatusCode::NOT_FOUND, "not found: /metrics /healthz /readyz\n"),
+        }),
     }
 }
 
