@@ -276,6 +276,9 @@ impl Running {
             move || announce(Arc::clone(&inner))
         });
         let configured = inner.config.lock().listen.metrics;
+        if let Some(at) = inner.operators.at.filter(|_| inner.operators.page.load().is_some()) {
+            tracing::info!(address = %at, "serving the page for operators");
+        }
         let metrics = serve_metrics(Arc::clone(&inner) as Arc<dyn metrics::Source>, configured, metrics)?;
         let admin = server::Server::start(&inner.name(), supervisor, {
             let inner = Arc::clone(&inner);

@@ -2,7 +2,9 @@
 
 use warren_wire::enrolment::{REPORT_PATH, ReportRequest};
 
+use super::tls::{connect, listen};
 use super::*;
+use crate::enrolment::client;
 
 /// The same file with another gateway, that has the key of pod 9.
 fn two_gateways() -> GatewayConfig {
@@ -57,4 +59,23 @@ async fn only_a_gateway_gets_the_report() {
     let enrolment = bench.enrolment.with_config(&config("10.100.0.0/24", ""));
     let bench = Bench { enrolment: Arc::new(enrolment), ..bench };
     assert_eq!(ask(&bench, &gateway, Purpose::Report, gateway.public()).await.status, 403);
+}
+
+/// As large as that of 5,000 pods, in many records of TLS.
+#[test]
+fn a_large_report_arrives_over_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = runtime();
+    let bench = runtime.block_on(async { start(&folder.path().join("leases"), two_gateways()) });
+    let report: Vec<u8> = (0..3_000_000_u32).map(|byte| b'a' + (byte % 23) as u8).collect();
+    bench.enrolment.set_report(Box::new({
+        let report = report.clone();
+        move || Some(report.clone())
+    }));
+    let (_listener, target) = listen(&runtime, &bench.enrolment, Duration::from_secs(10));
+    let gateway = bench.config.gateways.as_slice()[0].clone();
+    let (mut stream, binding) = connect(&target);
+    assert!(client::report(&mut stream, &binding, &gateway, &pod(9)).unwrap() == report);
+    let (mut stream, binding) = connect(&target);
+    client::report(&mut stream, &binding, &gateway, &pod(1)).unwrap_err();
 }

@@ -21,11 +21,12 @@ use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue, REFERRER_POLICY,
     WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use http::request::Parts;
 use http::{HeaderName, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use ring::digest::{SHA256, digest};
+
+use crate::runtime::metrics::{Answer, RequestHead};
 
 pub use credential::Credential;
 pub use fabric::{Fabric, GatewayView};
@@ -50,11 +51,7 @@ impl Page {
     }
 
     /// Answers a request for the page or its data; `None` for other paths. `data` may fail for a while.
-    pub fn answer(
-        &self,
-        request: &Parts,
-        data: impl FnOnce() -> Option<Bytes>,
-    ) -> Option<Response<Full<Bytes>>> {
+    pub fn answer(&self, request: &RequestHead, data: impl FnOnce() -> Option<Bytes>) -> Option<Answer> {
         let path = request.uri.path();
         if path != "/" && path != DATA_PATH {
             return None;
@@ -74,7 +71,7 @@ impl Page {
 
     /// Admits, with a password, whoever knows it. Without one, only requests for a name of this machine: a page of a stranger whose
     /// name leads here (DNS rebinding) has another one.
-    fn refuse(&self, request: &Parts) -> Option<Response<Full<Bytes>>> {
+    fn refuse(&self, request: &RequestHead) -> Option<Answer> {
         let header = |name: HeaderName| request.headers.get(name).and_then(|value| value.to_str().ok());
         let Some(credential) = &self.credential else {
             let text = "this page is served for localhost only: open http://127.0.0.1 with the port\n";
@@ -90,16 +87,11 @@ impl Page {
         Some(refusal)
     }
 
-    fn refusal(&self, status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    fn refusal(&self, status: StatusCode, text: &'static str) -> Answer {
         self.response(status, "text/plain; charset=utf-8", text)
     }
 
-    fn response(
-        &self,
-        status: StatusCode,
-        content_type: &'static str,
-        body: impl Into<Bytes>,
-    ) -> Response<Full<Bytes>> {
+    fn response(&self, status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Answer {
         let mut response = Response::new(Full::new(body.into()));
         *response.status_mut() = status;
         let headers = response.headers_mut();

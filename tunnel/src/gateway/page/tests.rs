@@ -7,7 +7,7 @@ use super::*;
 use crate::gateway::model::{GatewayStatus, PeerEntry, Report};
 use crate::runtime::status::tests::sample;
 
-fn request(path: &str, headers: &[(&str, &str)]) -> Parts {
+fn request(path: &str, headers: &[(&str, &str)]) -> RequestHead {
     let mut request = Request::builder().uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);

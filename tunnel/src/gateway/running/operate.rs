@@ -8,9 +8,6 @@ use std::time::{Duration, Instant};
 use warren_lease as lease;
 use warren_wire::PublicKey;
 
-use http::Response;
-use http::request::Parts;
-use http_body_util::Full;
 use hyper::body::Bytes;
 
 use super::Inner;
@@ -258,7 +255,7 @@ impl metrics::Source for Inner {
         Inner::status(self).map(|status| status.metrics()).unwrap_or_default()
     }
 
-    fn other(&self, request: &Parts) -> Option<Response<Full<Bytes>>> {
+    fn other(&self, request: &metrics::RequestHead) -> Option<metrics::Answer> {
         self.operators.page.load().as_ref()?.answer(request, || self.page_data())
     }
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::request::Parts;
+pub use http::request::Parts as RequestHead;
 use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -37,6 +37,9 @@ const LIFETIME: Duration = Duration::from_secs(120);
 /// Scrapes within this time of each other get the same text, since each one costs the control thread time.
 const SHARED_FOR: Duration = Duration::from_millis(500);
 
+/// An answer to a request.
+pub type Answer = Response<Full<Bytes>>;
+
 /// The source of the metrics.
 pub trait Source: Send + Sync + 'static {
     /// Reads the status; `None` when the interface is not up or does not answer in time.
@@ -50,7 +53,7 @@ pub trait Source: Send + Sync + 'static {
         String::new()
     }
     /// Answers a request for another path than those of metrics and health.
-    fn other(&self, _: &Parts) -> Option<Response<Full<Bytes>>> {
+    fn other(&self, _: &RequestHead) -> Option<Answer> {
         None
     }
     /// Whether traffic can pass.
@@ -152,7 +155,7 @@ async fn serve(listener: TcpListener, scraper: Arc<Scraper>) {
     }
 }
 
-fn answer(request: &Parts, scraper: &Scraper) -> Response<Full<Bytes>> {
+fn answer(request: &RequestHead, scraper: &Scraper) -> Answer {
     if request.method != Method::GET && request.method != Method::HEAD {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n");
     }
@@ -191,7 +194,7 @@ fn health(source: &dyn Source) -> std::result::Result<(), String> {
     if source.alive() { Ok(()) } else { Err("the control thread does not answer\n".to_owned()) }
 }
 
-fn plain(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+fn plain(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     response
