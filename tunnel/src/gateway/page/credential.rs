@@ -48,7 +48,7 @@ impl Credential {
         Ok(Self { key, tag })
     }
 
-    /// Whether a value of `Authorization` has the password, for any user name. The time does not depend on where they differ.
+    /// Whether a value of `Authorization` has the password, for any username. The time does not depend on where they differ.
     #[must_use]
     pub fn admits(&self, authorization: &str) -> bool {
         let Some((scheme, encoded)) = authorization.split_once(' ') else { return false };
