@@ -72,6 +72,37 @@ fn member(fleet: &Fleet, number: u16, name: &str, more: &[&str]) -> Member {
     fleet.fabric.pod(&fleet.pods, &token, &[&arguments[..], more].concat()).unwrap()
 }
 
+/// A pod asks etcd, whose port no rule allows.
+fn is_denied(fleet: &Fleet, number: u16) {
+    let (via, url) = (format!("http://{}", proxy(number)), "http://10.50.0.9:2379/");
+    let arguments = ["--silent", "--proxytunnel", "--max-time", "10", "--proxy", &via, url];
+    fleet.pods.run(program("curl").unwrap(), &arguments).unwrap_err();
+}
+
+/// The kernel counts packets.
+#[test]
+fn a_page_shows_what_the_kernel_denies() {
+    let fleet = Fleet::with(1, MORE).unwrap();
+    let gateway = fleet.admin_gateway(0).unwrap();
+    let _pod = member(&fleet, 1, "pod-1", &[]);
+    fleet.pods.inside(|| ask(proxy(1))).unwrap();
+    is_denied(&fleet, 1);
+    let data = wait_for(LONG, "the denied flow", || {
+        let data = data(fleet.gateway_host(0));
+        Ok((pod(&data, "pod-1")["denied"].as_u64() > Some(0)).then_some(data))
+    })
+    .unwrap_or_else(|error| panic!("{error}\n{}", gateway.daemon.log()));
+    let report = &data["gateways"][0]["report"];
+    assert_eq!(report["status"]["forward"], "kernel");
+    let denied = &report["denied"][0];
+    assert_eq!(
+        (&denied["destination"], &denied["port"], &denied["protocol"]),
+        (&"10.50.0.9".into(), &2379.into(), &"tcp".into())
+    );
+    assert_eq!(denied["count"], pod(&data, "pod-1")["denied"]);
+    assert!(pod(&data, "pod-1")["tx_bytes"].as_u64().unwrap() > 500);
+}
+
 #[test]
 fn a_page_shows_the_pods_of_all_gateways() {
     let fleet = Fleet::with(2, MORE).unwrap();
@@ -86,18 +117,7 @@ fn a_page_shows_the_pods_of_all_gateways() {
     let hosts = [0, 1].map(|index| fleet.gateway_host(index));
     for number in [1, 2] {
         fleet.pods.inside(move || ask(proxy(number))).unwrap();
-        // etcd, whose port no rule allows.
-        let url = "http://10.50.0.9:2379/";
-        let arguments = [
-            "--silent",
-            "--proxytunnel",
-            "--max-time",
-            "10",
-            "--proxy",
-            &format!("http://{}", proxy(number)),
-            url,
-        ];
-        fleet.pods.run(program("curl").unwrap(), &arguments).unwrap_err();
+        is_denied(&fleet, number);
     }
 
     // Both gateways show both pods, each as the gateway that it uses sees it.
