@@ -5,6 +5,7 @@
 
 pub mod browser;
 pub mod corpus;
+pub mod devtools;
 pub mod font;
 pub mod layout;
 pub mod librsvg;

@@ -258,6 +258,7 @@ fn status(
         persistent_keepalive: peer.persistent_keepalive,
         last_handshake: peer.last_handshake.map(|time| time.as_secs_f64()),
         handshake_rtt: None,
+        answer_rtt: None,
         handshakes: None,
         session_age: None,
         rx_bytes: peer.rx_bytes,

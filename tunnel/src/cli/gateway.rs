@@ -17,7 +17,7 @@ pub struct GatewayArgs {
     /// Configuration file of the gateway
     #[arg(long, short, value_name = "FILE", env = "WARREN_GATEWAY_CONFIG", default_value = GATEWAY_FILE)]
     pub config: PathBuf,
-    /// Address on which to serve /metrics, /healthz and /readyz, or `off` [default: the file's, else 127.0.0.1:9586]
+    /// Address on which to serve /metrics, /healthz, /readyz and the page for operators, or `off` [default: the file's, else 127.0.0.1:9586]
     #[arg(long, value_name = "ADDR", env = "WARREN_METRICS")]
     pub metrics: Option<ListenAddress>,
     /// Format of log lines

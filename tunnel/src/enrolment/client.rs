@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use warren_wire::enrolment::{
     ANSWER_MAX, Answer, ChannelBinding, ENROL_PATH, Enrol, HostInfo, MEDIA_TYPE, Problem, Proof, Purpose,
-    RELEASE_PATH, Release, Retry, Version, parse_retry_after,
+    RELEASE_PATH, REPORT_MAX, REPORT_PATH, Release, ReportRequest, Retry, Version, parse_retry_after,
 };
 use warren_wire::token::Gateway;
 use warren_wire::{PrivateKey, Token, UnixTime};
@@ -78,7 +78,7 @@ pub fn enrol(
     let proof = Proof::make(Purpose::Enrol, key, &gateway.key, binding).ok_or(ClientError::Key)?;
     let request = Enrol { version: Version, token: token.clone(), public_key: key.public(), proof, host };
     let body = Zeroizing::new(request.to_json().map_err(ClientError::Refused)?);
-    let answer = post(stream, gateway, ENROL_PATH, &body)?;
+    let answer = post(stream, gateway, ENROL_PATH, &body, ANSWER_MAX)?;
     Answer::from_json(&answer).map_err(|problem| ClientError::Answer(problem.to_string()))
 }
 
@@ -95,15 +95,32 @@ pub fn release(
     let proof = Proof::make(Purpose::Release, key, &gateway.key, binding).ok_or(ClientError::Key)?;
     let request = Release { version: Version, public_key: key.public(), proof };
     let body = request.to_json().map_err(ClientError::Refused)?;
-    post(stream, gateway, RELEASE_PATH, &body).map(drop)
+    post(stream, gateway, RELEASE_PATH, &body, ANSWER_MAX).map(drop)
 }
 
-/// The body of a good answer.
+/// The report of another gateway, in JSON; `key` is this gateway's own.
+///
+/// # Errors
+/// As of [`enrol`].
+pub fn report(
+    stream: &mut (impl Read + Write),
+    binding: &ChannelBinding,
+    gateway: &Gateway,
+    key: &PrivateKey,
+) -> Result<Vec<u8>, ClientError> {
+    let proof = Proof::make(Purpose::Report, key, &gateway.key, binding).ok_or(ClientError::Key)?;
+    let request = ReportRequest { version: Version, public_key: key.public(), proof };
+    let body = request.to_json().map_err(ClientError::Refused)?;
+    post(stream, gateway, REPORT_PATH, &body, REPORT_MAX)
+}
+
+/// The body of a good answer of at most `max` bytes.
 fn post(
     stream: &mut (impl Read + Write),
     gateway: &Gateway,
     path: &str,
     body: &[u8],
+    max: usize,
 ) -> Result<Vec<u8>, ClientError> {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {}\r\n\
@@ -117,7 +134,7 @@ fn post(
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {
-        if let Some(answer) = parse(&bytes, now())? {
+        if let Some(answer) = parse(&bytes, now(), max)? {
             return answer;
         }
         match stream.read(&mut buffer) {
@@ -126,14 +143,18 @@ fn post(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
         }
-        if bytes.len() > HEAD + ANSWER_MAX {
+        if bytes.len() > HEAD + max {
             return Err(ClientError::Answer("it is too long".into()));
         }
     }
 }
 
 /// `None`: more is to come.
-fn parse(bytes: &[u8], now: UnixTime) -> Result<Option<Result<Vec<u8>, ClientError>>, ClientError> {
+fn parse(
+    bytes: &[u8],
+    now: UnixTime,
+    max: usize,
+) -> Result<Option<Result<Vec<u8>, ClientError>>, ClientError> {
     let wrong = |what: &str| ClientError::Answer(what.to_owned());
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut headers);
@@ -152,7 +173,7 @@ fn parse(bytes: &[u8], now: UnixTime) -> Result<Option<Result<Vec<u8>, ClientErr
         None if status == 204 => 0,
         None => return Err(wrong("it has no length")),
     };
-    if length > ANSWER_MAX {
+    if length > max {
         return Err(wrong("it is too long"));
     }
     let Some(body) = bytes.get(start..start + length) else { return Ok(None) };
@@ -175,7 +196,7 @@ mod tests {
 
     fn parse(bytes: &[u8]) -> Result<Option<Result<Vec<u8>, ClientError>>, ClientError> {
         // Sun, 06 Nov 1994 08:49:37 GMT
-        super::parse(bytes, UnixTime::from_secs(784_111_777))
+        super::parse(bytes, UnixTime::from_secs(784_111_777), ANSWER_MAX)
     }
 
     #[test]

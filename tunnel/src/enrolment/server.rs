@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -11,7 +11,7 @@ use warren_budget::Source;
 use warren_lease::{Enrolment as Joining, Grant, Refusal};
 use warren_wire::enrolment::{
     Answer, ChannelBinding, Dns, DnsZone, ENROL_PATH, Enrol, Kind, MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof,
-    Purpose, RELEASE_PATH, REQUEST_MAX, Release, Version,
+    Purpose, RELEASE_PATH, REPORT_PATH, REQUEST_MAX, Release, ReportRequest, Version,
 };
 use warren_wire::gateway::{GatewayConfig, PeerSettings};
 use warren_wire::token::{CLOCK_SKEW, Claims, GatewaySet, KeyId, KeyRing, TokenError, VerifyingKey};
@@ -81,7 +81,11 @@ pub struct Enrolment {
     leases: LeaseService,
     draining: Arc<AtomicBool>,
     last_stamp: LastStamp,
+    report: Arc<OnceLock<Report>>,
 }
+
+/// What this gateway reports to the other gateways, in JSON; `None` if it cannot now. May block for seconds.
+pub type Report = Box<dyn Fn() -> Option<Vec<u8>> + Send + Sync>;
 
 /// The time in the last handshake stamp of a peer, if there was one. May block for seconds.
 pub type LastStamp = Arc<dyn Fn(PublicKey) -> Option<UnixTime> + Send + Sync>;
@@ -91,7 +95,7 @@ impl Enrolment {
     #[must_use]
     pub fn new(config: &GatewayConfig, key: PrivateKey, leases: LeaseService, last_stamp: LastStamp) -> Self {
         let limits = Arc::new(RequestLimits::new(&config.limits));
-        Self::with(config, key, leases, limits, Arc::default(), last_stamp)
+        Self::with(config, key, leases, limits, Arc::default(), last_stamp, Arc::default())
     }
 
     /// The same with another configuration. Rate limits and draining carry over.
@@ -100,7 +104,8 @@ impl Enrolment {
         self.limits.change(&config.limits);
         let (limits, draining) = (Arc::clone(&self.limits), Arc::clone(&self.draining));
         let last_stamp = Arc::clone(&self.last_stamp);
-        Self::with(config, self.key.clone(), self.leases.clone(), limits, draining, last_stamp)
+        let report = Arc::clone(&self.report);
+        Self::with(config, self.key.clone(), self.leases.clone(), limits, draining, last_stamp, report)
     }
 
     fn with(
@@ -110,6 +115,7 @@ impl Enrolment {
         limits: Arc<RequestLimits>,
         draining: Arc<AtomicBool>,
         last_stamp: LastStamp,
+        report: Arc<OnceLock<Report>>,
     ) -> Self {
         Self {
             fabric: config.fabric.clone(),
@@ -133,7 +139,14 @@ impl Enrolment {
             leases,
             draining,
             last_stamp,
+            report,
         }
+    }
+
+    /// Answers the other gateways with this report from now on. Only the first call counts.
+    pub fn set_report(&self, report: Report) {
+        // A second one would be that of the same gateway.
+        _ = self.report.set(report);
     }
 
     /// Refuses or accepts new peers from now on. Releases are always served.
@@ -148,11 +161,12 @@ impl Enrolment {
                 let detail = "too many requests from this address or in total";
                 Err(Problem::new(Kind::RateLimited, detail).retry_after(wait.max(RETRY_LIMITED)))
             }
-            (Ok(()), ENROL_PATH | RELEASE_PATH) if request.method != "POST" => {
+            (Ok(()), ENROL_PATH | RELEASE_PATH | REPORT_PATH) if request.method != "POST" => {
                 Err(Problem::new(Kind::Method, format!("{} accepts only POST", request.path)))
             }
             (Ok(()), ENROL_PATH) => self.enrol(&request).await,
             (Ok(()), RELEASE_PATH) => self.release(&request).await,
+            (Ok(()), REPORT_PATH) => self.report(&request).await,
             (Ok(()), _) => Err(Problem::new(Kind::NotFound, format!("try POST {ENROL_PATH}"))),
         };
         answer.unwrap_or_else(|problem| {
@@ -202,6 +216,22 @@ impl Enrolment {
         self.leases.release(release.public_key).await.map_err(|refusal| problem(&refusal))?;
         tracing::info!(remote = %request.remote, peer = %release.public_key, "released");
         Ok(Response { status: 204, content_type: MEDIA_TYPE, retry_after: None, body: Vec::new() })
+    }
+
+    /// Only the gateways of the file get the report, which names all pods.
+    async fn report(&self, request: &Request<'_>) -> Result<Response, Problem> {
+        check_body(request)?;
+        let ReportRequest { public_key, proof, .. } = ReportRequest::from_json(request.body)?;
+        if !self.gateways.as_slice().iter().any(|gateway| gateway.key == public_key) {
+            return Err(Problem::new(Kind::Proof, "only gateways of [[gateways]] get the report"));
+        }
+        self.prove(&proof, Purpose::Report, &public_key, &request.binding)?;
+        let report = Arc::clone(&self.report);
+        let body = tokio::task::spawn_blocking(move || report.get().and_then(|report| report())).await;
+        let Ok(Some(body)) = body else {
+            return Err(Problem::new(Kind::NotFound, "this gateway has no report for other gateways"));
+        };
+        Ok(Response { status: 200, content_type: MEDIA_TYPE, retry_after: None, body })
     }
 
     /// Verifies a token. One that has expired, or whose key is retired, is returned with that error: it may be that of a lease.

@@ -1,6 +1,7 @@
 //! Requests without a network: what is refused, and many at once.
 
 mod outage;
+mod report;
 mod tls;
 
 use std::net::SocketAddr;

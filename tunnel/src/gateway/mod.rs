@@ -14,11 +14,13 @@ mod access;
 pub mod admin;
 mod audit;
 mod enrolment_handler;
+mod events;
 #[cfg(test)]
 pub(crate) mod example;
 pub(crate) mod forward;
 pub mod model;
 mod name_server;
+pub mod page;
 mod peers;
 mod ports;
 mod reconciler;

@@ -127,6 +127,78 @@ pub struct PeerEntry {
     pub tx_bytes: u64,
     /// Its current flows.
     pub flows: u64,
+    /// The gateway that it uses, as far as its lease says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<String>,
+    /// Round trip to it in seconds, as this gateway measured it last: over TLS by its pings, otherwise by a handshake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<f64>,
+    /// Its flows that no rule allowed, at this gateway.
+    #[serde(default)]
+    pub denied: u64,
+}
+
+/// A flow that no rule allows, as often as it was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeniedFlow {
+    /// Time of the last attempt, RFC 3339.
+    pub at: String,
+    /// The public key of the peer.
+    pub public_key: String,
+    /// Its group.
+    pub group: String,
+    /// The source address.
+    pub source: IpAddr,
+    /// The destination address.
+    pub destination: IpAddr,
+    /// `tcp`, `udp` or `icmp`.
+    pub protocol: String,
+    /// The destination port, except for ICMP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// Why it is denied.
+    pub reason: String,
+    /// Attempts, or packets where the kernel forwards.
+    pub count: u64,
+}
+
+/// Something that happened at a gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, RFC 3339.
+    pub at: String,
+    /// What.
+    pub what: String,
+}
+
+/// The rates of a group, in Mbit/s.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupRates {
+    /// Its name.
+    pub name: String,
+    /// Of all its peers together.
+    pub rate_mbit: Option<u32>,
+    /// Of each peer.
+    pub peer_rate_mbit: Option<u32>,
+}
+
+/// What a gateway reports to the page for operators: its own, and those of the other gateways.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Report {
+    /// Its status.
+    pub status: GatewayStatus,
+    /// Bytes received from peers and sites, as UDP payload.
+    pub rx_bytes: u64,
+    /// Bytes sent to peers and sites.
+    pub tx_bytes: u64,
+    /// The rates of groups.
+    pub groups: Vec<GroupRates>,
+    /// Leases; to other gateways only those of peers that use this one.
+    pub peers: Vec<PeerEntry>,
+    /// The latest denied flows, the last one first.
+    pub denied: Vec<DeniedFlow>,
+    /// The latest events, the last one first.
+    pub events: Vec<Event>,
 }
 
 impl GatewayStatus {

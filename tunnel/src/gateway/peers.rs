@@ -38,6 +38,8 @@ pub(super) struct Member {
     pub(super) elsewhere: Mutex<Option<PublicKey>>,
     /// Its current flows.
     pub(super) flows: AtomicU64,
+    /// Its flows that no rule allowed, since it is a member.
+    pub(super) denied: AtomicU64,
     gone: watch::Sender<bool>,
 }
 
@@ -59,6 +61,7 @@ impl Member {
             site: None,
             elsewhere: Mutex::new(None),
             flows: AtomicU64::new(0),
+            denied: AtomicU64::new(0),
             gone: watch::Sender::new(false),
         }
     }
@@ -74,7 +77,8 @@ impl Member {
     pub(super) fn without_flows(&self, access: &Access) -> Self {
         let member = Self::new(self.key, self.addresses.clone(), self.group.clone(), "", access);
         let elsewhere = Mutex::new(*self.elsewhere.lock());
-        Self { site: self.site.clone(), label: self.label.clone(), elsewhere, ..member }
+        let denied = AtomicU64::new(self.denied.load(Ordering::Relaxed));
+        Self { site: self.site.clone(), label: self.label.clone(), elsewhere, denied, ..member }
     }
 
     /// Whether it is a member as a lease has it, wherever it is.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use warren_transport::tls::{ListenLimits, Listener};
 use warren_transport::udp::Udp;
-use warren_wire::gateway::{GatewayConfig, Limits};
+use warren_wire::gateway::{GatewayConfig, Limits, Unprotected};
 
 use super::enrolment_handler::EnrolmentHandler;
+use super::page::{Credential, Page};
 use crate::runtime::ListenAddress;
 use crate::runtime::control::{DatapathHandle as _, TlsPort};
 use crate::runtime::datapath_runner::DatapathRunner;
@@ -67,7 +68,33 @@ fn port_problem(kind: &str, at: SocketAddr, error: &std::io::Error) -> Problem {
     }
 }
 
-/// Serves metrics on the address of the command line, else of the file, else the default; `None` if they are off.
+/// The address of the metrics: that of the command line, else of the file, else the default; `None` if they are off.
+pub(super) fn metrics_address(
+    configured: Option<SocketAddr>,
+    requested: Option<ListenAddress>,
+) -> Option<SocketAddr> {
+    match requested {
+        Some(ListenAddress::Off) => None,
+        Some(ListenAddress::At(at)) => Some(at),
+        None => Some(configured.unwrap_or(metrics::DEFAULT_ADDRESS)),
+    }
+}
+
+/// The page for operators at the address of the metrics; `None` if it is not served there.
+///
+/// # Errors
+/// It should be served there, but not without a password; or the password cannot be read.
+pub(super) fn page(config: &GatewayConfig, at: Option<SocketAddr>) -> Result<Option<Page>> {
+    let Some(at) = at else { return Ok(None) };
+    let served = config.page.is_served_at(at);
+    if !served.map_err(|error| Problem::new(error.to_string()).hint(Unprotected::HINT))? {
+        return Ok(None);
+    }
+    let credential = config.page.password_file.as_deref().map(Credential::read).transpose()?;
+    Ok(Some(Page::new(credential)))
+}
+
+/// Serves metrics at [`metrics_address`].
 ///
 /// # Errors
 /// A requested address is not available.

@@ -12,6 +12,7 @@ use warren_proto::engine::PeerConfig;
 use warren_wire::PublicKey;
 
 use super::access::Access;
+use super::events::Events;
 use super::forward::Forward;
 use super::peers::{Member, PeerTable};
 use crate::enrolment::leases::PeerEvent;
@@ -36,6 +37,8 @@ pub(super) struct PeerReconciler {
     pub(super) interface: Handle,
     /// This gateway's own addresses in the pool.
     pub(super) own: Vec<IpAddr>,
+    /// What happens to peers.
+    pub(super) events: Arc<Events>,
 }
 
 /// Requests to the reconciler, which handles them in order.
@@ -131,6 +134,7 @@ impl PeerReconciler {
         let mut gone: Vec<PublicKey> = Vec::new();
         let mut changed: HashMap<PublicKey, FilePeer> = HashMap::new();
         let mut moved: Vec<PublicKey> = Vec::new();
+        let mut happened = Vec::new();
         for event in events {
             match event {
                 // From before the address was the gateway's. Its agent gets no answer, and enrols again for another address.
@@ -146,7 +150,10 @@ impl PeerReconciler {
                     moved.push(peer.key);
                     // A member that is only at another gateway now keeps its flows.
                     if let Some(member) = self.peer_table.of_key(&peer.key).filter(|it| it.is_of(&peer)) {
-                        *member.elsewhere.lock() = peer.elsewhere;
+                        let before = std::mem::replace(&mut *member.elsewhere.lock(), peer.elsewhere);
+                        if before.is_some() && peer.elsewhere.is_none() {
+                            happened.push(format!("{} came from another gateway", named(&member)));
+                        }
                         continue;
                     }
                     gone.retain(|key| *key != peer.key);
@@ -154,16 +161,24 @@ impl PeerReconciler {
                     let host = peer.host.name();
                     let member = Member::new(peer.key, peer.addresses, peer.group, host, &self.access);
                     *member.elsewhere.lock() = peer.elsewhere;
+                    if peer.elsewhere.is_none() {
+                        happened.push(format!("{} joined", named(&member)));
+                    }
                     changed.insert(peer.key, interface_peer(&member));
                     self.put(member, draining);
                 }
                 PeerEvent::Remove(key) => {
                     changed.remove(&key);
                     gone.push(key);
+                    let member = self.peer_table.of_key(&key);
+                    if let Some(member) = member.filter(|member| member.elsewhere.lock().is_none()) {
+                        happened.push(format!("{} left", named(&member)));
+                    }
                     self.take(&key);
                 }
             }
         }
+        self.events.add_all(happened);
         // Rules must be in place before packets arrive.
         self.forward.flush();
         if !draining {
@@ -233,6 +248,13 @@ impl PeerReconciler {
     }
 }
 
+/// A member as operators know it.
+fn named(member: &Member) -> String {
+    let addresses: Vec<String> = member.addresses.iter().map(ToString::to_string).collect();
+    let host = member.label.as_deref().unwrap_or("a pod without a name");
+    format!("{host} ({}, {})", member.group, addresses.join(", "))
+}
+
 fn interface_peer(member: &Member) -> FilePeer {
     let mut config = PeerConfig::new(member.key);
     config.allowed_ips = member.addresses.iter().map(|address| IpNet::from(*address)).collect();
@@ -291,6 +313,7 @@ mod tests {
             forward: Arc::new(Nothing),
             interface,
             own: Vec::new(),
+            events: Arc::default(),
         };
         let (events, received) = mpsc::unbounded_channel();
         let _handle = reconciler.start(received, runtime.handle(), &supervisor);

@@ -4,12 +4,14 @@ mod operate;
 mod requests;
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use hyper::body::Bytes;
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -25,10 +27,12 @@ use super::access::Access;
 use super::admin::server;
 use super::audit::Audit;
 use super::enrolment_handler::EnrolmentHandler;
+use super::events::Events;
 use super::forward::{self, Forward, ForwardContext, Forwarder};
 use super::name_server::NameServer;
+use super::page::{Others, Page};
 use super::peers::PeerTable;
-use super::ports::{bind, listen, listen_limits, serve_metrics};
+use super::ports::{self, bind, listen, listen_limits, metrics_address, serve_metrics};
 use super::reconciler::{PeerReconciler, ReconcilerHandle};
 use super::settings::{self, Settings};
 use super::sites::Sites;
@@ -100,6 +104,19 @@ pub(super) struct Inner {
     draining: AtomicBool,
     runtime: tokio::runtime::Handle,
     supervisor: Supervisor,
+    events: Arc<Events>,
+    operators: Operators,
+}
+
+/// What operators see of the fabric.
+struct Operators {
+    /// The address of the metrics, if they are served.
+    at: Option<SocketAddr>,
+    /// The page, if it is served there.
+    page: ArcSwapOption<Page>,
+    others: Others,
+    /// The last data of the page, and when it was collected.
+    last: Mutex<Option<(Instant, Bytes)>>,
 }
 
 impl Running {
@@ -110,6 +127,8 @@ impl Running {
         supervisor: &Supervisor,
     ) -> Result<Self> {
         let Settings { path, config, key, identity } = settings;
+        let metrics_at = metrics_address(config.listen.metrics, metrics);
+        let page = ports::page(&config, metrics_at)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("gateway")
             .enable_all()
@@ -123,6 +142,7 @@ impl Running {
             move || Arc::clone(&audit).keep()
         });
         let access = Arc::new(Access::new(&config));
+        let events_log = Arc::new(Events::default());
         let peer_table = Arc::new(PeerTable::default());
 
         let udp = Arc::new(bind(config.listen.udp)?);
@@ -177,6 +197,7 @@ impl Running {
                 forward: Arc::clone(&forward),
                 interface: interface.clone(),
                 own: config.dns_addresses(),
+                events: Arc::clone(&events_log),
             };
             reconciler.start(events, runtime.handle(), supervisor)
         };
@@ -228,6 +249,17 @@ impl Running {
             draining: AtomicBool::new(false),
             runtime: runtime.handle().clone(),
             supervisor: supervisor.clone(),
+            events: events_log,
+            operators: Operators {
+                at: metrics_at,
+                page: ArcSwapOption::from_pointee(page),
+                others: Others::new(key, runtime.handle().clone()),
+                last: Mutex::new(None),
+            },
+        });
+        inner.enrolment.load().set_report({
+            let inner = Arc::downgrade(&inner);
+            Box::new(move || inner.upgrade()?.report_for_others())
         });
         supervisor.restarted_task(runtime.handle(), "watch of handshakes", {
             let inner = Arc::clone(&inner);
@@ -244,6 +276,9 @@ impl Running {
             move || announce(Arc::clone(&inner))
         });
         let configured = inner.config.lock().listen.metrics;
+        if let Some(at) = inner.operators.at.filter(|_| inner.operators.page.load().is_some()) {
+            tracing::info!(address = %at, "serving the page for operators");
+        }
         let metrics = serve_metrics(Arc::clone(&inner) as Arc<dyn metrics::Source>, configured, metrics)?;
         let admin = server::Server::start(&inner.name(), supervisor, {
             let inner = Arc::clone(&inner);
@@ -322,6 +357,7 @@ impl Inner {
             return Err(Problem::new(format!("{} cannot change while the gateway runs", fixed.join(", ")))
                 .hint("drain this gateway, and restart it; pods continue with the other gateways"));
         }
+        let page = ports::page(&after, self.operators.at)?;
         self.audit.reopen()?;
         let mut changes = Vec::new();
         if before.groups != after.groups || before.site != after.site || before.dns != after.dns {
@@ -367,9 +403,16 @@ impl Inner {
             let (leases, trust) = (self.leases.clone(), trust(&after));
             self.wait(async move { leases.set_trust(trust).await })?;
         }
+        if before.page != after.page {
+            changes.push("page");
+        }
+        // The password may have changed in its file.
+        self.operators.page.store(page.map(Arc::new));
         self.enrolment.store(Arc::new(self.enrolment.load().with_config(&after)));
         *before = after;
-        Ok(if changes.is_empty() { "no changes".to_owned() } else { changes.join(", ") })
+        let changes = if changes.is_empty() { "no changes".to_owned() } else { changes.join(", ") };
+        self.events.add(format!("reloaded: {changes}"));
+        Ok(changes)
     }
 
     /// The name of this gateway.

@@ -9,6 +9,7 @@ use warren_wire::gateway::{Etcd as EtcdFile, GatewayConfig, StoreConfig};
 use warren_wire::{Name, Pin, PrivateKey, PublicKey};
 
 use super::access::failed_test;
+use super::page::Credential;
 use crate::runtime::host::secret;
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Problem, Result};
@@ -169,6 +170,10 @@ pub fn check(path: &Path) -> Result<String> {
     };
     if let Some(file) = &config.audit.file {
         writable(file).while_doing(|| format!("audit log {}", file.display()))?;
+    }
+    // As with `--metrics`, the address may be another one in the end: the password is checked in any case.
+    if let Some(file) = &config.page.password_file {
+        Credential::read(file)?;
     }
     let groups: Vec<&str> = config.groups.keys().map(Name::as_str).collect();
     Ok(format!(

@@ -221,6 +221,9 @@ pub struct Peer {
     pub last_handshake: Option<f64>,
     /// Seconds that the last handshake took.
     pub handshake_rtt: Option<f64>,
+    /// Seconds from our last response to a handshake to the first data message: the round trip, if none was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_rtt: Option<f64>,
     /// Completed handshakes; not reported by the kernel.
     pub handshakes: Option<u64>,
     /// Age in seconds of the session in use.
@@ -304,6 +307,7 @@ pub(crate) mod tests {
             persistent_keepalive: Some(25),
             last_handshake: Some(1_800_000_000.0 - 75.0),
             handshake_rtt: Some(0.0123),
+            answer_rtt: None,
             handshakes: Some(3),
             session_age: Some(75.0),
             rx_bytes: 9_000_000_000,
@@ -322,6 +326,7 @@ pub(crate) mod tests {
             persistent_keepalive: None,
             last_handshake: None,
             handshake_rtt: None,
+            answer_rtt: None,
             handshakes: Some(0),
             session_age: None,
             rx_bytes: 0,

@@ -89,6 +89,8 @@ pub struct PeerStatus {
     pub initiations_sent: u64,
     /// Round trip of the last handshake as initiator, the other end's computation included.
     pub handshake_rtt: Option<Duration>,
+    /// Round trip of the last handshake as responder: from the response to the first data message.
+    pub answer_rtt: Option<Duration>,
     /// Dropped packets by reason.
     pub drops: Vec<(DropReason, u64)>,
 }

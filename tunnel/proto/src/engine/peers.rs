@@ -66,6 +66,7 @@ pub(super) struct PeerState {
     pub(super) timers: super::timers::Timers,
     pub(super) last_handshake: Option<Duration>,
     pub(super) rtt: Option<Duration>,
+    pub(super) answer_rtt: Option<Duration>,
     pub(super) initiated: u64,
     pub(super) answered: u64,
     pub(super) initiations: u64,
@@ -279,6 +280,7 @@ impl Engine {
             timers: super::timers::Timers::default(),
             last_handshake: None,
             rtt: None,
+            answer_rtt: None,
             initiated: 0,
             answered: 0,
             initiations: 0,
@@ -338,6 +340,7 @@ impl PeerState {
             handshakes_answered: self.answered,
             initiations_sent: self.initiations,
             handshake_rtt: self.rtt,
+            answer_rtt: self.answer_rtt,
             drops: self.shared.drops().list(),
         }
     }

@@ -78,6 +78,9 @@ impl Engine {
         places.current = places.next.take();
         let ended = std::mem::replace(&mut places.previous, replaced);
         state.answered += 1;
+        // The initiator sends as soon as it has the response.
+        let sent = places.current.as_ref().map(|current| current.send.born());
+        state.answer_rtt = sent.map(|sent| now.mono.saturating_sub(sent));
         self.end([ended, None]);
         self.use_current(now, slot);
         self.reschedule(slot);

@@ -156,6 +156,26 @@ fn a_session_is_made_and_confirmed_by_a_keepalive() {
 }
 
 #[test]
+fn both_ends_of_a_handshake_know_its_round_trip() {
+    let mut pair = Pair::new();
+    pair.a.want_session(at(1.0), pair.a_knows);
+    let mut outputs = Vec::new();
+    // 20 ms in each direction.
+    let initiation = transmits(&mut pair.a, &mut outputs).remove(0);
+    deliver(&mut pair.b, at(1.02), address(1), initiation);
+    let response = transmits(&mut pair.b, &mut outputs).remove(0);
+    assert_eq!(pair.b.peer(at(1.02), pair.b_knows).unwrap().answer_rtt, None);
+    deliver(&mut pair.a, at(1.04), address(2), response);
+    let keepalive = transmits(&mut pair.a, &mut outputs).remove(0);
+    deliver(&mut pair.b, at(1.06), address(1), keepalive);
+    pair.settle(at(1.06));
+    let rtt = Some(at(1.06).mono - at(1.02).mono);
+    assert_eq!(pair.b.peer(at(2.0), pair.b_knows).unwrap().answer_rtt, rtt);
+    let of_a = pair.a.peer(at(2.0), pair.a_knows).unwrap();
+    assert_eq!((of_a.handshake_rtt, of_a.answer_rtt), (Some(at(1.04).mono - at(1.0).mono), None));
+}
+
+#[test]
 fn staged_packets_are_flushed_and_confirm_the_session() {
     let mut pair = Pair::new();
     assert!(pair.a_peer().stage(b"one").needed());

@@ -25,7 +25,7 @@ impl tls::Answer for Port {
 }
 
 /// A gateway's TLS port, and how pods find it.
-fn listen(
+pub(super) fn listen(
     runtime: &tokio::runtime::Runtime,
     enrolment: &Arc<Enrolment>,
     within: Duration,
@@ -45,7 +45,7 @@ fn listen(
     (listener, target)
 }
 
-fn connect(target: &Target) -> (tls::Exchange, ChannelBinding) {
+pub(super) fn connect(target: &Target) -> (tls::Exchange, ChannelBinding) {
     let stream = tls::exchange(target, Duration::from_secs(20)).unwrap();
     let binding = ChannelBinding(stream.binding());
     (stream, binding)

@@ -1,22 +1,31 @@
 //! Requests of operators and metrics scrapes to a running gateway.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use warren_lease as lease;
+use warren_wire::PublicKey;
+
+use hyper::body::Bytes;
 
 use super::Inner;
-use crate::gateway::model::{GatewayStatus, LeaseCounters, PeerEntry};
+use crate::gateway::model::{GatewayStatus, GroupRates, LeaseCounters, PeerEntry, Report};
+use crate::gateway::page::Fabric;
 use crate::gateway::sites;
 use crate::runtime::control::Command;
 use crate::runtime::metrics;
 use crate::runtime::problem::{Problem, Result};
-use crate::runtime::status::Status;
+use crate::runtime::status::{Peer, Status};
 use crate::runtime::supervise::Supervisor;
 
 /// Timeout for the store in requests of operators.
 const STORE: Duration = Duration::from_secs(2);
+/// Requests for the page's data within this time of each other get the same.
+const SHARED_FOR: Duration = Duration::from_secs(1);
+/// A session without a handshake for longer is dead (REJECT_AFTER_TIME, whitepaper section 6.1).
+const SESSION_MAX: f64 = 180.0;
 
 impl Inner {
     /// Starts or stops refusing new peers. Existing peers are sent to the other gateways, unless they `stay` or there is no
@@ -39,6 +48,7 @@ impl Inner {
             others
         })?;
         tracing::info!(draining, ?others, "drain changed");
+        self.events.add(if draining { "draining" } else { "accepts new pods again" });
         let here = self.peer_table.leased().len();
         Ok(match (draining, stay, others.is_empty()) {
             (false, ..) => "accepts new peers again".to_owned(),
@@ -61,7 +71,10 @@ impl Inner {
     /// # Errors
     /// The control thread does not answer.
     pub(in crate::gateway) fn status(&self) -> Result<GatewayStatus> {
-        let mut interface: Status = self.interface.request(Command::Status)?;
+        self.status_of(self.interface.request(Command::Status)?)
+    }
+
+    fn status_of(&self, mut interface: Status) -> Result<GatewayStatus> {
         let sites = sites::entries(&self.config.lock().site, &interface);
         interface.peers.clear();
         let (service, kept) = (self.leases.clone(), Arc::clone(&self.store));
@@ -107,10 +120,14 @@ impl Inner {
     /// # Errors
     /// The control thread does not answer.
     pub(in crate::gateway) fn peers(&self) -> Result<Vec<PeerEntry>> {
+        self.peers_of(&self.interface.request(Command::Status)?)
+    }
+
+    fn peers_of(&self, interface: &Status) -> Result<Vec<PeerEntry>> {
         // Reading the counters updates the number of flows of each peer.
         self.forwarding.forward.counters();
-        let interface: Status = self.interface.request(Command::Status)?;
-        let known: std::collections::HashMap<&str, &crate::runtime::status::Peer> =
+        let (own, names) = self.gateway_names();
+        let known: HashMap<&str, &Peer> =
             interface.peers.iter().map(|peer| (peer.public_key.as_str(), peer)).collect();
         let service = self.leases.clone();
         let (leases, _) = self.wait(async move { service.leases().await })?.ok_or_else(no_leases)?;
@@ -119,14 +136,20 @@ impl Inner {
             .map(|(key, lease)| {
                 let key = key.to_string();
                 let peer = known.get(key.as_str());
-                let flows = lease.addresses.first().and_then(|address| self.peer_table.of(*address));
+                let member = lease.addresses.first().and_then(|address| self.peer_table.of(*address));
                 let (state, until) = match lease.state {
                     lease::State::Live { seen, ttl, .. } => {
                         ("live", seen.plus(Duration::from_secs(ttl.into())))
                     }
                     lease::State::Quarantined { until, why } => (ending(why), until),
                 };
+                let age = peer.and_then(|peer| peer.last_handshake).map(|at| (interface.at - at).max(0.0));
+                let name = |key: PublicKey| names.get(&key).cloned().unwrap_or_else(|| key.to_string());
+                let here = lease.gateway.is_none() && age.is_some_and(|age| age < SESSION_MAX);
                 PeerEntry {
+                    gateway: lease.gateway.map(name).or_else(|| here.then(|| own.clone())),
+                    rtt: peer.copied().and_then(round_trip),
+                    denied: member.as_ref().map_or(0, |member| member.denied.load(Ordering::Relaxed)),
                     host: lease.host.name().to_owned(),
                     group: lease.group.to_string(),
                     addresses: lease.addresses,
@@ -136,21 +159,82 @@ impl Inner {
                     state: state.to_owned(),
                     since: lease.since.to_string(),
                     until: until.to_string(),
-                    last_handshake_age: peer
-                        .and_then(|peer| peer.last_handshake)
-                        .map(|at| (interface.at - at).max(0.0)),
+                    last_handshake_age: age,
                     endpoint: peer.and_then(|peer| peer.endpoint).map(|at| at.to_string()),
                     carrier: peer
                         .map(|peer| peer.carrier.as_ref().map_or("udp", |of| of.kind.as_str()).to_owned()),
                     rx_bytes: peer.map_or(0, |peer| peer.rx_bytes),
                     tx_bytes: peer.map_or(0, |peer| peer.tx_bytes),
-                    flows: flows.map_or(0, |member| member.flows.load(Ordering::Relaxed)),
+                    flows: member.map_or(0, |member| member.flows.load(Ordering::Relaxed)),
                     public_key: key,
                 }
             })
             .collect();
         entries.sort_by(|a, b| a.addresses.cmp(&b.addresses));
         Ok(entries)
+    }
+
+    /// This gateway's name, and the names of all gateways of the file.
+    fn gateway_names(&self) -> (String, HashMap<PublicKey, String>) {
+        let config = self.config.lock();
+        let names = config.gateways.as_slice().iter().map(|of| (of.key, of.name.to_string()));
+        (config.name.to_string(), names.collect())
+    }
+
+    /// What this gateway reports to the page.
+    fn report(&self) -> Result<Report> {
+        let interface: Status = self.interface.request(Command::Status)?;
+        let (rx_bytes, tx_bytes) = interface.bytes();
+        let groups = self
+            .config
+            .lock()
+            .groups
+            .iter()
+            .map(|(name, group)| GroupRates {
+                name: name.to_string(),
+                rate_mbit: group.rate_mbit,
+                peer_rate_mbit: group.peer_rate_mbit,
+            })
+            .collect();
+        Ok(Report {
+            rx_bytes,
+            tx_bytes,
+            groups,
+            peers: self.peers_of(&interface)?,
+            denied: self.audit.denied(),
+            events: self.events.all(),
+            status: self.status_of(interface)?,
+        })
+    }
+
+    /// The report for the page of another gateway: without the pods that use another one. `None` if the page is off here.
+    pub(super) fn report_for_others(&self) -> Option<Vec<u8>> {
+        if self.config.lock().page.enabled == Some(false) {
+            return None;
+        }
+        let mut report = self.report().inspect_err(crate::runtime::log::warn).ok()?;
+        let own = Some(&report.status.name);
+        report.peers.retain(|peer| peer.gateway.as_ref() == own);
+        serde_json::to_vec(&report).ok()
+    }
+
+    /// The data of the page. Many browsers cost no more than one.
+    fn page_data(&self) -> Option<Bytes> {
+        let mut last = self.operators.last.lock();
+        if let Some((at, data)) = last.as_ref()
+            && at.elapsed() < SHARED_FOR
+        {
+            return Some(data.clone());
+        }
+        let (gateways, own) = {
+            let config = self.config.lock();
+            (config.gateways.clone(), config.name.clone())
+        };
+        let report = self.report().inspect_err(crate::runtime::log::warn).ok()?;
+        let fabric = Fabric::new(report, self.operators.others.views(&gateways, &own));
+        let data = Bytes::from(serde_json::to_vec(&fabric).ok()?);
+        *last = Some((Instant::now(), data.clone()));
+        Some(data)
     }
 }
 
@@ -171,10 +255,20 @@ impl metrics::Source for Inner {
         Inner::status(self).map(|status| status.metrics()).unwrap_or_default()
     }
 
+    fn other(&self, request: &metrics::RequestHead) -> Option<metrics::Answer> {
+        self.operators.page.load().as_ref()?.answer(request, || self.page_data())
+    }
+
     /// A gateway is ready even without peers.
     fn ready(&self) -> std::result::Result<(), String> {
         Inner::status(self).map_err(|problem| format!("{}\n", problem.what()))?.ready()
     }
+}
+
+/// The round trip to a peer. A handshake that the peer began is the newest, since gateways begin few.
+fn round_trip(peer: &Peer) -> Option<f64> {
+    let tls = peer.carrier.as_ref().filter(|carrier| carrier.kind == "tls");
+    tls.and_then(|carrier| carrier.rtt).or(peer.answer_rtt).or(peer.handshake_rtt)
 }
 
 fn no_leases() -> Problem {

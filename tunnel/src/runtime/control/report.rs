@@ -137,6 +137,7 @@ fn peer(known: PeerStatus, model: &Model, carriers: &PeerCarriers) -> Peer {
         persistent_keepalive: known.persistent_keepalive,
         last_handshake: known.last_handshake.map(|time| time.as_secs_f64()),
         handshake_rtt: known.handshake_rtt.map(|rtt| rtt.as_secs_f64()),
+        answer_rtt: known.answer_rtt.map(|rtt| rtt.as_secs_f64()),
         handshakes: Some(known.handshakes_initiated + known.handshakes_answered),
         session_age: known.session_age.map(|age| age.as_secs_f64()),
         rx_bytes: known.traffic.rx_bytes,

@@ -8,7 +8,7 @@ mod tests;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 pub use render::render;
-pub use server::{Server, Source};
+pub use server::{Answer, RequestHead, Server, Source};
 
 use crate::runtime::status::Status;
 

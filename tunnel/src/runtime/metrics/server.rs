@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use http::request::Parts as RequestHead;
 use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -36,6 +37,9 @@ const LIFETIME: Duration = Duration::from_secs(120);
 /// Scrapes within this time of each other get the same text, since each one costs the control thread time.
 const SHARED_FOR: Duration = Duration::from_millis(500);
 
+/// An answer to a request.
+pub type Answer = Response<Full<Bytes>>;
+
 /// The source of the metrics.
 pub trait Source: Send + Sync + 'static {
     /// Reads the status; `None` when the interface is not up or does not answer in time.
@@ -47,6 +51,10 @@ pub trait Source: Send + Sync + 'static {
     /// Additional metrics.
     fn more(&self) -> String {
         String::new()
+    }
+    /// Answers a request for another path than those of metrics and health.
+    fn other(&self, _: &RequestHead) -> Option<Answer> {
+        None
     }
     /// Whether traffic can pass.
     ///
@@ -132,8 +140,8 @@ async fn serve(listener: TcpListener, scraper: Arc<Scraper>) {
         };
         let scraper = Arc::clone(&scraper);
         tokio::spawn(async move {
-            let service = service_fn(|request| {
-                let answer = answer(&request, &scraper);
+            let service = service_fn(|request: Request<Incoming>| {
+                let answer = answer(&request.into_parts().0, &scraper);
                 async { Ok::<_, Infallible>(answer) }
             });
             let connection = http1::Builder::new()
@@ -147,11 +155,11 @@ async fn serve(listener: TcpListener, scraper: Arc<Scraper>) {
     }
 }
 
-fn answer(request: &Request<Incoming>, scraper: &Scraper) -> Response<Full<Bytes>> {
-    if request.method() != Method::GET && request.method() != Method::HEAD {
+fn answer(request: &RequestHead, scraper: &Scraper) -> Answer {
+    if request.method != Method::GET && request.method != Method::HEAD {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n");
     }
-    match request.uri().path() {
+    match request.uri.path() {
         "/metrics" => match scraper.text() {
             Some(text) => {
                 let mut response = plain(StatusCode::OK, text);
@@ -170,8 +178,10 @@ fn answer(request: &Request<Incoming>, scraper: &Scraper) -> Response<Full<Bytes
             Ok(()) => plain(StatusCode::OK, "ok\n"),
             Err(missing) => plain(StatusCode::SERVICE_UNAVAILABLE, missing),
         },
-        "/" => plain(StatusCode::OK, "/metrics /healthz /readyz\n"),
-        _ => plain(StatusCode::NOT_FOUND, "not found: /metrics /healthz /readyz\n"),
+        path => scraper.source.other(request).unwrap_or_else(|| match path {
+            "/" => plain(StatusCode::OK, "/metrics /healthz /readyz\n"),
+            _ => plain(StatusCode::NOT_FOUND, "not found: /metrics /healthz /readyz\n"),
+        }),
     }
 }
 
@@ -184,7 +194,7 @@ fn health(source: &dyn Source) -> std::result::Result<(), String> {
     if source.alive() { Ok(()) } else { Err("the control thread does not answer\n".to_owned()) }
 }
 
-fn plain(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+fn plain(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     response

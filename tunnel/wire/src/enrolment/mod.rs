@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `POST /v1/enrol` | [`Enrol`] | [`Answer`] |
 //! | `POST /v1/release` | [`Release`] | empty, status 204 |
+//! | `POST /v1/report` | [`ReportRequest`] of another gateway | what this one shows its operators |
 //!
 //! There is no renewal request: WireGuard handshakes renew a lease. All other requests are answered with a
 //! [`Problem`] (RFC 9457).
@@ -40,6 +41,8 @@ pub use retry::{RETRY_AFTER_MAX, Retry, parse_retry_after, with_jitter};
 pub const ENROL_PATH: &str = "/v1/enrol";
 /// HTTP path for releasing a lease.
 pub const RELEASE_PATH: &str = "/v1/release";
+/// HTTP path of the report of a gateway, for the other gateways of the fabric.
+pub const REPORT_PATH: &str = "/v1/report";
 /// The media type of requests and answers.
 pub const MEDIA_TYPE: &str = "application/json";
 /// The media type of problems.
@@ -48,6 +51,8 @@ pub const PROBLEM_TYPE: &str = "application/problem+json";
 pub const REQUEST_MAX: usize = 16 * 1024;
 /// The largest body of an answer, in bytes.
 pub const ANSWER_MAX: usize = 256 * 1024;
+/// The largest report of a gateway, in bytes: some 10,000 peers.
+pub const REPORT_MAX: usize = 8 * 1024 * 1024;
 /// The most labels of a host.
 pub const LABELS_MAX: usize = 16;
 /// The longest value of a label, and the longest host name.
@@ -92,6 +97,18 @@ pub struct Release {
     /// The public key of the lease's peer.
     pub public_key: PublicKey,
     /// Proof that the sender has the private key.
+    pub proof: Proof,
+}
+
+/// A gateway's request for the report of another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportRequest {
+    /// The version of the messages.
+    pub version: Version,
+    /// The public key of the gateway that sends this.
+    pub public_key: PublicKey,
+    /// Proof that it has the private key.
     pub proof: Proof,
 }
 
@@ -292,6 +309,24 @@ impl Enrol {
 }
 
 impl Release {
+    /// Reads a request's body.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`], [`Kind::Malformed`] or [`Kind::Version`].
+    pub fn from_json(body: &[u8]) -> Result<Self, Problem> {
+        read(body)
+    }
+
+    /// The request's body.
+    ///
+    /// # Errors
+    /// It would be larger than [`REQUEST_MAX`].
+    pub fn to_json(&self) -> Result<Vec<u8>, Problem> {
+        write(self)
+    }
+}
+
+impl ReportRequest {
     /// Reads a request's body.
     ///
     /// # Errors

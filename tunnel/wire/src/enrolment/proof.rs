@@ -32,6 +32,8 @@ pub enum Purpose {
     Enrol,
     /// Release of a lease.
     Release,
+    /// The report of a gateway, for another one.
+    Report,
 }
 
 impl Purpose {
@@ -39,6 +41,7 @@ impl Purpose {
         match self {
             Self::Enrol => b"warren enrol 1",
             Self::Release => b"warren release 1",
+            Self::Report => b"warren report 1",
         }
     }
 }

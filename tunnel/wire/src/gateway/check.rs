@@ -9,7 +9,7 @@ use super::error::at;
 use super::site::Wrong;
 use super::{
     FlowTarget, GRACE_MIN, GatewayConfig, LEASE_LIFE_MAX, LEASE_MAX, LEASE_MIN, Period, QUARANTINE_MAX,
-    StoreConfig,
+    StoreConfig, Unprotected,
 };
 use crate::Name;
 use crate::config::ParseError;
@@ -188,6 +188,9 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         let hint =
             format!("add [[groups.{}.allow]] with the destinations that its traffic may reach", peer.group);
         return wrong("site", "group", what, &hint);
+    }
+    if let Some(Err(unprotected)) = config.listen.metrics.map(|at| config.page.is_served_at(at)) {
+        return wrong("page", "enabled", unprotected.to_string(), Unprotected::HINT);
     }
     let limits = &config.limits;
     let counts = [

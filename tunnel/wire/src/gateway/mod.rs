@@ -124,6 +124,9 @@ pub struct GatewayConfig {
     /// The audit log.
     #[serde(default)]
     pub audit: Audit,
+    /// The page for operators.
+    #[serde(default)]
+    pub page: Page,
 }
 
 /// The addresses and ports of a gateway.
@@ -309,6 +312,44 @@ pub struct Audit {
     /// File of the records, one JSON object per line; no audit log if omitted.
     #[serde(default)]
     pub file: Option<PathBuf>,
+}
+
+/// The page for operators, at the address of the metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Whether it is served; if omitted, on a loopback address, or with a password.
+    #[serde(default)]
+    pub enabled: Option<bool>,
+    /// File with the password, which every request needs.
+    #[serde(default)]
+    pub password_file: Option<PathBuf>,
+}
+
+impl Page {
+    /// Whether the page is served at an address.
+    ///
+    /// # Errors
+    /// It should be, but others could reach it without a password.
+    pub fn is_served_at(&self, address: SocketAddr) -> Result<bool, Unprotected> {
+        let protected = address.ip().is_loopback() || self.password_file.is_some();
+        match self.enabled {
+            Some(false) => Ok(false),
+            Some(true) if !protected => Err(Unprotected(address)),
+            _ => Ok(protected),
+        }
+    }
+}
+
+/// A page that is reachable from other machines without a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the page for operators would be served at {0} without a password")]
+pub struct Unprotected(SocketAddr);
+
+impl Unprotected {
+    /// What the operator should do.
+    pub const HINT: &str =
+        "set [page] password_file, or [listen] metrics to a loopback address such as 127.0.0.1:9586";
 }
 
 /// Parses TOML; an error has a position and a hint.

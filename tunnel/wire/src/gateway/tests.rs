@@ -253,6 +253,38 @@ fn mistakes_in_zones_are_told_with_the_line_of_the_zone() {
 }
 
 #[test]
+fn the_page_is_served_to_this_machine_or_with_a_password() {
+    let page = |text: &str| toml::from_str::<Page>(text).unwrap();
+    let at = |address: &str| address.parse::<SocketAddr>().unwrap();
+    let password = "password_file = \"p\"";
+    for (text, address, served) in [
+        ("", "127.0.0.1:9586", true),
+        ("", "[::1]:9586", true),
+        ("", "0.0.0.0:9586", false),
+        ("", "10.0.0.5:9586", false),
+        ("enabled = true", "127.0.0.1:9586", true),
+        ("enabled = false", "127.0.0.1:9586", false),
+        (password, "10.0.0.5:9586", true),
+        ("enabled = false\npassword_file = \"p\"", "10.0.0.5:9586", false),
+    ] {
+        assert_eq!(page(text).is_served_at(at(address)), Ok(served), "{text:?} at {address}");
+    }
+    for address in ["0.0.0.0:9586", "[::]:9586", "10.0.0.5:9586", "[::ffff:127.0.0.1]:9586"] {
+        page("enabled = true").is_served_at(at(address)).unwrap_err();
+        let file = GOOD.replace(
+            "443\"\n\n[keys]",
+            &format!("443\"\nmetrics = \"{address}\"\n[page]\nenabled = true\n\n[keys]"),
+        );
+        let error = GatewayConfig::parse(&file).unwrap_err();
+        assert_eq!(error.line, 9, "{error:?}");
+        assert!(error.what.contains("without a password") && error.what.contains(address), "{error:?}");
+        assert!(error.hint.contains("password_file"), "{error:?}");
+        GatewayConfig::parse(&file.replace("enabled = true", password)).unwrap();
+        GatewayConfig::parse(&file.replace("enabled = true", "")).unwrap();
+    }
+}
+
+#[test]
 fn durations_round_trip() {
     for text in ["0s", "90s", "10m", "24h", "7d"] {
         let period: Period = text.parse().unwrap();

@@ -109,7 +109,7 @@ impl Flows {
             {
                 let Denied { source, destination, protocol, port, .. } = *denied;
                 let flow = Flow { source, destination, protocol, port };
-                self.audit.add(&Entry::new(&member, &flow, Some(Denial::Destination)), more, 0, 0);
+                self.audit.deny(&member, &flow, Denial::Destination, more);
             }
             now.insert(key, denied.packets);
         }

@@ -142,7 +142,7 @@ impl Nat {
                 Err(Unreachable::Host)
             }
             Err(denial) => {
-                self.audit.add(&Entry::new(&member, flow, Some(denial)), 1, 0, 0);
+                self.audit.deny(&member, flow, denial, 1);
                 self.counters.denied.fetch_add(1, Ordering::Relaxed);
                 Err(Unreachable::Prohibited)
             }
