@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use hyper::body::Bytes;
 use warren_lease as lease;
 use warren_wire::PublicKey;
-
-use hyper::body::Bytes;
 
 use super::Inner;
 use crate::gateway::model::{GatewayStatus, GroupRates, LeaseCounters, PeerEntry, Report};
