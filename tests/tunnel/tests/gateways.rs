@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use rustix::process::Signal;
 use warren_tunnel_tests::fabric::{Gateway, Member};
 use warren_tunnel_tests::fleet::{Asker, Felt, Fleet, all_answered, live, no_address_twice, proxy};
@@ -106,7 +107,7 @@ fn an_agent_that_stood_still_fails_over_all_the_same() {
     pod.daemon.freeze("control", Duration::from_secs(12)).unwrap();
     assert!(pod.daemon.log().contains("the control thread does not answer"), "{}", pod.daemon.log());
     all_answered(&asker).unwrap();
-    let at = carries(&gateways);
+    let at = answers(&gateways);
     gateways[at].daemon.kill().unwrap();
     all_answered(&asker).unwrap_or_else(|error| panic!("{error:#}\n{}", pod.daemon.log()));
 }
@@ -201,9 +202,22 @@ fn carries(gateways: &[Gateway]) -> usize {
     wait_for(PATIENCE, "flows", || Ok(gateways.iter().position(|gateway| flows(gateway) > 0))).unwrap()
 }
 
+/// Which gateway forwards new connections, each of which may be too short to be seen.
+fn answers(gateways: &[Gateway]) -> usize {
+    let before: Vec<_> = gateways.iter().map(|gateway| so_far(gateway).unwrap()).collect();
+    let grown =
+        || Ok(gateways.iter().zip(&before).position(|(gateway, before)| so_far(gateway).unwrap() > *before));
+    wait_for(PATIENCE, "new connection at a gateway", grown).unwrap()
+}
+
+/// Connections that a gateway has forwarded since its start.
+fn so_far(gateway: &Gateway) -> anyhow::Result<u64> {
+    gateway.status()?["figures"]["tcp"].as_u64().context("a status without connections")
+}
+
 /// Waits until a gateway has forwarded so many connections since its start.
 fn carried(gateway: &Gateway, count: u64) {
-    let so_far = || Ok(gateway.status()?["figures"]["tcp"].as_u64().filter(|tcp| *tcp >= count));
+    let so_far = || Ok(Some(so_far(gateway)?).filter(|tcp| *tcp >= count));
     wait_for(PATIENCE, "connection at the gateway", so_far).unwrap();
 }
 
