@@ -137,6 +137,7 @@ fn report(poll: u32, peers: Vec<PeerEntry>) -> Report {
         groups: ["inference", "trainers", "workers"].map(group).into(),
         peers,
         denied,
+        denied_recorded: true,
         events: vec![Event { at: "2026-01-01T00:00:00Z".into(), what }],
     }
 }

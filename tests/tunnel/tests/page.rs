@@ -125,8 +125,9 @@ fn a_page_shows_the_pods_of_all_gateways() {
         wait_for(LONG, "pods of both gateways", || {
             let data = data(host);
             let (slow, fast) = (pod(&data, name), pod(&data, "pod-2"));
+            // A pod that waits long for the answer asks again.
             let known =
-                slow["denied"] == 1 && fast["denied"] == 1 && fast["rtt"].is_f64() && slow["rtt"].is_f64();
+                [slow, fast].iter().all(|pod| pod["denied"].as_u64() > Some(0) && pod["rtt"].is_f64());
             Ok(known.then_some(()))
         })
         .unwrap_or_else(|error| panic!("{error}\n{:#}\n{}", data(host), first.daemon.log()));
@@ -138,7 +139,7 @@ fn a_page_shows_the_pods_of_all_gateways() {
             assert_eq!((&pod["gateway"], &pod["carrier"]), (&gateway.into(), &carrier.into()), "{pod:#}");
             assert_eq!((&pod["group"], &pod["state"]), (&"web".into(), &"live".into()), "{pod:#}");
             let rtt = pod["rtt"].as_f64().unwrap();
-            assert!(rtt > 0.0 && rtt < 1.0, "{pod:#}");
+            assert!(rtt > 0.0 && rtt < 5.0, "{pod:#}");
             assert!(
                 pod["rx_bytes"].as_u64().unwrap() > 500 && pod["tx_bytes"].as_u64().unwrap() > 500,
                 "{pod:#}"
@@ -149,7 +150,8 @@ fn a_page_shows_the_pods_of_all_gateways() {
             let denied = report["denied"].as_array().unwrap();
             assert_eq!(denied.len(), 1, "{view:#}");
             assert_eq!((&denied[0]["destination"], &denied[0]["port"]), (&"10.50.0.9".into(), &2379.into()));
-            assert_eq!(report["status"]["figures"]["denied"], 1);
+            assert_eq!(report["status"]["figures"]["denied"], denied[0]["count"]);
+            assert_eq!(report["denied_recorded"], true);
             let events = report["events"].to_string();
             assert!(events.contains("joined"), "{events}");
             assert_eq!(events.contains("draining"), view["name"] == "gw-0", "{events}");

@@ -6,6 +6,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use warren_harness::workspace_root;
 
+use crate::suite;
+
 /// The cargo that runs this.
 ///
 /// What `cargo run` tells this program of its own package must not reach it: build scripts that look at these variables,
@@ -49,6 +51,13 @@ pub(crate) fn products() -> Result<PathBuf> {
 /// Builds every target of the workspace, and returns the folder of the binaries.
 pub(crate) fn everything() -> Result<PathBuf> {
     success(cargo().args(["build", "--workspace", "--all-targets", "--locked"]), "building the workspace")?;
+    // `--all-targets` leaves them out.
+    let programs = suite::waiting()?;
+    let waiting = programs.iter().flat_map(|name| ["--test", name]);
+    success(
+        cargo().args(["build", "--workspace", "--locked"]).args(waiting),
+        "building the tests that wait",
+    )?;
     Ok(target_folder().join("debug"))
 }
 

@@ -1,44 +1,30 @@
 //! Runs every test of the workspace, lists the slowest programs, and counts the tests in one line at the end.
 
 use std::cmp::Reverse;
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
+use warren_harness::workspace_root;
 
 use crate::build;
-
-/// Test programs that wait for timers and sessions more than they compute. They have `test = false` in their manifest,
-/// and names that no other test program has.
-const WAITING: [&str; 12] = [
-    "age",
-    "carrier",
-    "enrolment",
-    "forwarding",
-    "gateways",
-    "lease_age",
-    "limits",
-    "members",
-    "names",
-    "peers",
-    "ping",
-    "sites",
-];
 
 /// How many of the slowest programs are listed.
 const SLOWEST: usize = 15;
 
 /// Builds everything, runs `cargo test` over the workspace, and adds up the counts of all test binaries.
 ///
-/// The programs of [`WAITING`] run beside the others: they take time, but little of the processor's.
+/// The programs of [`waiting`] run beside the others: they take time, but little of the processor's.
 pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     let folder = build::everything()?;
+    let programs = waiting()?;
     let mut waiting = build::cargo();
     waiting
         .args(["test", "--workspace", "--no-fail-fast", "--locked"])
-        .args(WAITING.iter().flat_map(|name| ["--test", *name]))
+        .args(programs.iter().flat_map(|name| ["--test", name]))
         .args(filter)
         .args(["--", "--test-threads=4"])
         .env("WARREN_BUILD_FOLDER", &folder);
@@ -90,6 +76,26 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     Ok(())
 }
 
+/// The test programs of the tunnel that wait for timers and sessions more than they compute: those with `test = false`
+/// in their manifest. No other test program of the workspace has their names.
+pub(crate) fn waiting() -> Result<Vec<String>> {
+    let manifest = workspace_root().join("tests/tunnel/Cargo.toml");
+    let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
+    let programs = in_manifest(&text);
+    ensure!(!programs.is_empty(), "{}: no test has `test = false`", manifest.display());
+    Ok(programs)
+}
+
+/// The names of the tests with `test = false`.
+fn in_manifest(text: &str) -> Vec<String> {
+    let tables = text.split("\n[").filter_map(|table| table.strip_prefix("[test]]\n"));
+    let excepted = tables.filter(|table| table.lines().any(|line| line == "test = false"));
+    let name = |table: &str| {
+        table.lines().find_map(|line| line.strip_prefix("name = ")?.trim_matches('"').to_owned().into())
+    };
+    excepted.filter_map(name).collect()
+}
+
 /// Counts of test results.
 #[derive(Default)]
 struct Counts {
@@ -137,7 +143,7 @@ fn slowest(starts: Vec<(Instant, String)>, end: Instant) -> Vec<(Duration, Strin
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{Counts, program, slowest};
+    use super::{Counts, in_manifest, program, slowest};
 
     #[test]
     fn the_slowest_programs_are_first() {
@@ -153,6 +159,13 @@ mod tests {
         let expected = [(33, "slow-1e"), (2, "quick-0f"), (1, "quick")];
         let expected = expected.map(|(seconds, name)| (Duration::from_secs(seconds), name.to_owned()));
         assert_eq!(slowest(starts.collect(), at(41)), expected);
+    }
+
+    #[test]
+    fn programs_that_wait_are_found_in_the_manifest() {
+        let manifest = "[package]\nname = \"p\"\n\n[[test]]\nname = \"a\"\ntest = false\n\n[[test]]\nname = \"b\"\n\n\
+                        [[test]]\nname = \"c\"\ntest = false\n\n[lints]\nworkspace = true\n";
+        assert_eq!(in_manifest(manifest), ["a", "c"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The pod's side: one request over a TLS connection whose pin the caller has verified.
 
 use std::io::{self, Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use warren_wire::enrolment::{
     ANSWER_MAX, Answer, ChannelBinding, ENROL_PATH, Enrol, HostInfo, MEDIA_TYPE, Problem, Proof, Purpose,
@@ -13,6 +13,9 @@ use zeroize::Zeroizing;
 
 use super::now;
 
+/// The longest time for an answer that arrives in pieces, and for a report.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+const REPORT_TIME: Duration = Duration::from_secs(15);
 /// The longest head of an answer.
 const HEAD: usize = 16 * 1024;
 
@@ -78,7 +81,7 @@ pub fn enrol(
     let proof = Proof::make(Purpose::Enrol, key, &gateway.key, binding).ok_or(ClientError::Key)?;
     let request = Enrol { version: Version, token: token.clone(), public_key: key.public(), proof, host };
     let body = Zeroizing::new(request.to_json().map_err(ClientError::Refused)?);
-    let answer = post(stream, gateway, ENROL_PATH, &body, ANSWER_MAX)?;
+    let answer = post(stream, gateway, ENROL_PATH, &body, (ANSWER_MAX, ANSWER_TIME))?;
     Answer::from_json(&answer).map_err(|problem| ClientError::Answer(problem.to_string()))
 }
 
@@ -95,7 +98,7 @@ pub fn release(
     let proof = Proof::make(Purpose::Release, key, &gateway.key, binding).ok_or(ClientError::Key)?;
     let request = Release { version: Version, public_key: key.public(), proof };
     let body = request.to_json().map_err(ClientError::Refused)?;
-    post(stream, gateway, RELEASE_PATH, &body, ANSWER_MAX).map(drop)
+    post(stream, gateway, RELEASE_PATH, &body, (ANSWER_MAX, ANSWER_TIME)).map(drop)
 }
 
 /// The report of another gateway, in JSON; `key` is this gateway's own.
@@ -111,17 +114,18 @@ pub fn report(
     let proof = Proof::make(Purpose::Report, key, &gateway.key, binding).ok_or(ClientError::Key)?;
     let request = ReportRequest { version: Version, public_key: key.public(), proof };
     let body = request.to_json().map_err(ClientError::Refused)?;
-    post(stream, gateway, REPORT_PATH, &body, REPORT_MAX)
+    post(stream, gateway, REPORT_PATH, &body, (REPORT_MAX, REPORT_TIME))
 }
 
-/// The body of a good answer of at most `max` bytes.
+/// The body of a good answer of at most so many bytes, and within this time.
 fn post(
     stream: &mut (impl Read + Write),
     gateway: &Gateway,
     path: &str,
     body: &[u8],
-    max: usize,
+    (max, time): (usize, Duration),
 ) -> Result<Vec<u8>, ClientError> {
+    let begun = Instant::now();
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n",
@@ -145,6 +149,9 @@ fn post(
         }
         if bytes.len() > HEAD + max {
             return Err(ClientError::Answer("it is too long".into()));
+        }
+        if begun.elapsed() > time {
+            return Err(ClientError::Answer(format!("it took more than {} s", time.as_secs())));
         }
     }
 }

@@ -1,17 +1,18 @@
 //! The gateway's responses to enrolment requests, independent of HTTP and TLS.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
+use parking_lot::Mutex;
 use warren_budget::Source;
 use warren_lease::{Enrolment as Joining, Grant, Refusal};
 use warren_wire::enrolment::{
     Answer, ChannelBinding, Dns, DnsZone, ENROL_PATH, Enrol, Kind, MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof,
-    Purpose, RELEASE_PATH, REPORT_PATH, REQUEST_MAX, Release, ReportRequest, Version,
+    Purpose, RELEASE_PATH, REPORT_MAX, REPORT_PATH, REQUEST_MAX, Release, ReportRequest, Version,
 };
 use warren_wire::gateway::{GatewayConfig, PeerSettings};
 use warren_wire::token::{CLOCK_SKEW, Claims, GatewaySet, KeyId, KeyRing, TokenError, VerifyingKey};
@@ -62,6 +63,9 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
+/// The least time between two reports to one gateway.
+const REPORT_INTERVAL: Duration = Duration::from_secs(2);
+
 /// Serves enrolments and releases.
 pub struct Enrolment {
     fabric: Name,
@@ -81,11 +85,40 @@ pub struct Enrolment {
     leases: LeaseService,
     draining: Arc<AtomicBool>,
     last_stamp: LastStamp,
-    report: Arc<OnceLock<Report>>,
+    reports: Arc<Reports>,
 }
 
-/// What this gateway reports to the other gateways, in JSON; `None` if it cannot now. May block for seconds.
-pub type Report = Box<dyn Fn() -> Option<Vec<u8>> + Send + Sync>;
+/// What this gateway reports to the other gateways, in JSON. May block for seconds.
+pub type Report = Box<dyn Fn() -> Result<Vec<u8>, NoReport> + Send + Sync>;
+
+/// Why there is no report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoReport {
+    /// This gateway reports nothing.
+    Off,
+    /// It cannot now.
+    Busy,
+}
+
+/// Reports to the other gateways.
+#[derive(Default)]
+struct Reports {
+    make: OnceLock<Report>,
+    /// When each gateway had its last one begun.
+    begun: Mutex<HashMap<PublicKey, Instant>>,
+}
+
+impl Reports {
+    /// Whether a gateway may have one now: each is as large as all its peers, and takes a thread.
+    fn admit(&self, gateway: PublicKey) -> bool {
+        let mut begun = self.begun.lock();
+        if begun.get(&gateway).is_some_and(|begun| begun.elapsed() < REPORT_INTERVAL) {
+            return false;
+        }
+        begun.insert(gateway, Instant::now());
+        true
+    }
+}
 
 /// The time in the last handshake stamp of a peer, if there was one. May block for seconds.
 pub type LastStamp = Arc<dyn Fn(PublicKey) -> Option<UnixTime> + Send + Sync>;
@@ -104,8 +137,8 @@ impl Enrolment {
         self.limits.change(&config.limits);
         let (limits, draining) = (Arc::clone(&self.limits), Arc::clone(&self.draining));
         let last_stamp = Arc::clone(&self.last_stamp);
-        let report = Arc::clone(&self.report);
-        Self::with(config, self.key.clone(), self.leases.clone(), limits, draining, last_stamp, report)
+        let reports = Arc::clone(&self.reports);
+        Self::with(config, self.key.clone(), self.leases.clone(), limits, draining, last_stamp, reports)
     }
 
     fn with(
@@ -115,7 +148,7 @@ impl Enrolment {
         limits: Arc<RequestLimits>,
         draining: Arc<AtomicBool>,
         last_stamp: LastStamp,
-        report: Arc<OnceLock<Report>>,
+        reports: Arc<Reports>,
     ) -> Self {
         Self {
             fabric: config.fabric.clone(),
@@ -139,14 +172,14 @@ impl Enrolment {
             leases,
             draining,
             last_stamp,
-            report,
+            reports,
         }
     }
 
     /// Answers the other gateways with this report from now on. Only the first call counts.
     pub fn set_report(&self, report: Report) {
         // A second one would be that of the same gateway.
-        _ = self.report.set(report);
+        _ = self.reports.make.set(report);
     }
 
     /// Refuses or accepts new peers from now on. Releases are always served.
@@ -226,10 +259,26 @@ impl Enrolment {
             return Err(Problem::new(Kind::Proof, "only gateways of [[gateways]] get the report"));
         }
         self.prove(&proof, Purpose::Report, &public_key, &request.binding)?;
-        let report = Arc::clone(&self.report);
-        let body = tokio::task::spawn_blocking(move || report.get().and_then(|report| report())).await;
-        let Ok(Some(body)) = body else {
-            return Err(Problem::new(Kind::NotFound, "this gateway has no report for other gateways"));
+        if !self.reports.admit(public_key) {
+            let why = format!("a gateway has one report in {} s", REPORT_INTERVAL.as_secs());
+            return Err(Problem::new(Kind::RateLimited, why).retry_after(REPORT_INTERVAL));
+        }
+        let reports = Arc::clone(&self.reports);
+        let report =
+            tokio::task::spawn_blocking(move || reports.make.get().map_or(Err(NoReport::Off), |make| make()));
+        let body = match report.await.unwrap_or(Err(NoReport::Busy)) {
+            Ok(body) if body.len() <= REPORT_MAX => body,
+            Ok(body) => {
+                let why = format!("the report has {} bytes, more than {REPORT_MAX}", body.len());
+                return Err(Problem::new(Kind::TooLarge, why));
+            }
+            Err(NoReport::Off) => {
+                return Err(Problem::new(Kind::NotFound, "this gateway reports nothing to other gateways"));
+            }
+            Err(NoReport::Busy) => {
+                let problem = Problem::new(Kind::Busy, "this gateway cannot report now");
+                return Err(problem.retry_after(REPORT_INTERVAL));
+            }
         };
         Ok(Response { status: 200, content_type: MEDIA_TYPE, retry_after: None, body })
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::runtime::Handle as Runtime;
 use warren_transport::tls::{Answer, Answering, Request};
+use warren_wire::enrolment::REPORT_PATH;
 
 use super::reconciler::ReconcilerHandle;
 use crate::enrolment::serve;
@@ -28,7 +29,7 @@ impl Answer for EnrolmentHandler {
         let (enrolment, peers) = (self.enrolment.load_full(), self.peers.clone());
         self.runtime.spawn(async move {
             let reply = serve::answer(&enrolment, &request).await;
-            if reply.status < 300 {
+            if reply.status < 300 && request.head.target != REPORT_PATH {
                 // The interface must know the peer before its first handshake arrives.
                 peers.synced().await;
             }

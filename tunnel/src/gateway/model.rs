@@ -197,6 +197,9 @@ pub struct Report {
     pub peers: Vec<PeerEntry>,
     /// The latest denied flows, the last one first.
     pub denied: Vec<DeniedFlow>,
+    /// Whether denied flows are recorded, and counted by pod. If the kernel forwards, that needs an audit file.
+    #[serde(default)]
+    pub denied_recorded: bool,
     /// The latest events, the last one first.
     pub events: Vec<Event>,
 }

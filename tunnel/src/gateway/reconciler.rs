@@ -178,7 +178,7 @@ impl PeerReconciler {
                 }
             }
         }
-        self.events.add_all(happened);
+        self.events.add_of_pods(happened);
         // Rules must be in place before packets arrive.
         self.forward.flush();
         if !draining {

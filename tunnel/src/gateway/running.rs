@@ -37,7 +37,7 @@ use super::reconciler::{PeerReconciler, ReconcilerHandle};
 use super::settings::{self, Settings};
 use super::sites::Sites;
 use crate::enrolment::leases::LeaseService;
-use crate::enrolment::server::{Enrolment, LastStamp};
+use crate::enrolment::server::{Enrolment, LastStamp, NoReport};
 use crate::runtime::ListenAddress;
 use crate::runtime::control::{self, Command, Facts, Handle, Parts, TlsPort};
 use crate::runtime::datapath::Clock;
@@ -259,7 +259,7 @@ impl Running {
         });
         inner.enrolment.load().set_report({
             let inner = Arc::downgrade(&inner);
-            Box::new(move || inner.upgrade()?.report_for_others())
+            Box::new(move || inner.upgrade().ok_or(NoReport::Busy)?.report_for_others())
         });
         supervisor.restarted_task(runtime.handle(), "watch of handshakes", {
             let inner = Arc::clone(&inner);
@@ -276,10 +276,16 @@ impl Running {
             move || announce(Arc::clone(&inner))
         });
         let configured = inner.config.lock().listen.metrics;
-        if let Some(at) = inner.operators.at.filter(|_| inner.operators.page.load().is_some()) {
-            tracing::info!(address = %at, "serving the page for operators");
-        }
         let metrics = serve_metrics(Arc::clone(&inner) as Arc<dyn metrics::Source>, configured, metrics)?;
+        match &metrics {
+            Some(server) if inner.operators.page.load().is_some() => {
+                tracing::info!(address = %server.address(), "serving the page for operators");
+            }
+            None if inner.config.lock().page.enabled == Some(true) => {
+                tracing::warn!("the page for operators is not served, because the metrics are not");
+            }
+            _ => {}
+        }
         let admin = server::Server::start(&inner.name(), supervisor, {
             let inner = Arc::clone(&inner);
             move |request| requests::answer(request, &inner)

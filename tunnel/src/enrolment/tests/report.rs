@@ -1,10 +1,11 @@
 //! Reports of gateways: only another gateway of the file gets one.
 
-use warren_wire::enrolment::{REPORT_PATH, ReportRequest};
+use warren_wire::enrolment::{REPORT_MAX, REPORT_PATH, ReportRequest};
 
 use super::tls::{connect, listen};
 use super::*;
 use crate::enrolment::client;
+use crate::enrolment::server::NoReport;
 
 /// The same file with another gateway, that has the key of pod 9.
 fn two_gateways() -> GatewayConfig {
@@ -37,14 +38,11 @@ async fn only_a_gateway_gets_the_report() {
     let folder = tempfile::tempdir().unwrap();
     let bench = start(&folder.path().join("leases"), two_gateways());
     let gateway = pod(9);
-    assert_eq!(
-        ask(&bench, &gateway, Purpose::Report, gateway.public()).await.status,
-        404,
-        "there is none yet"
-    );
-    bench.enrolment.set_report(Box::new(|| Some(b"{}".to_vec())));
+    bench.enrolment.set_report(Box::new(|| Ok(b"{}".to_vec())));
     let answer = ask(&bench, &gateway, Purpose::Report, gateway.public()).await;
     assert_eq!((answer.status, answer.body), (200, b"{}".to_vec()));
+    let again = ask(&bench, &gateway, Purpose::Report, gateway.public()).await;
+    assert_eq!((again.status, again.retry_after), (429, Some(2)), "one in 2 s");
     // A pod; a pod that claims to be a gateway; the proof for another request; this gateway itself.
     for (key, purpose, claimed) in [
         (pod(1), Purpose::Report, pod(1).public()),
@@ -61,6 +59,24 @@ async fn only_a_gateway_gets_the_report() {
     assert_eq!(ask(&bench, &gateway, Purpose::Report, gateway.public()).await.status, 403);
 }
 
+#[tokio::test]
+async fn a_gateway_without_a_report_says_why() {
+    for (report, status) in [
+        (Some(Err(NoReport::Off)), 404),
+        (Some(Err(NoReport::Busy)), 503),
+        (Some(Ok(vec![b' '; REPORT_MAX + 1])), 413),
+        (None, 404),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let bench = start(&folder.path().join("leases"), two_gateways());
+        if let Some(report) = report {
+            bench.enrolment.set_report(Box::new(move || report.clone()));
+        }
+        let gateway = pod(9);
+        assert_eq!(ask(&bench, &gateway, Purpose::Report, gateway.public()).await.status, status);
+    }
+}
+
 /// As large as that of 5,000 pods, in many records of TLS.
 #[test]
 fn a_large_report_arrives_over_tls() {
@@ -70,7 +86,7 @@ fn a_large_report_arrives_over_tls() {
     let report: Vec<u8> = (0..3_000_000_u32).map(|byte| b'a' + (byte % 23) as u8).collect();
     bench.enrolment.set_report(Box::new({
         let report = report.clone();
-        move || Some(report.clone())
+        move || Ok(report.clone())
     }));
     let (_listener, target) = listen(&runtime, &bench.enrolment, Duration::from_secs(10));
     let gateway = bench.config.gateways.as_slice()[0].clone();

@@ -19,10 +19,14 @@ use super::GatewayView;
 use crate::enrolment::client;
 use crate::gateway::model::Report;
 
-/// Time between two requests to one gateway.
+/// Time between two requests to one gateway, and after one that failed.
 const INTERVAL: Duration = Duration::from_secs(4);
+const INTERVAL_AFTER_FAILURE: Duration = Duration::from_secs(15);
 /// Time for a connection, and for each read.
 const TIMEOUT: Duration = Duration::from_secs(4);
+/// What is shown of a report of another gateway, which may be hostile: entries of each list, and letters of a problem.
+const ENTRIES: usize = 200;
+const LETTERS: usize = 300;
 /// A report that is older says nothing about now.
 const AGE_MAX: Duration = Duration::from_secs(60);
 
@@ -37,7 +41,7 @@ pub(in crate::gateway) struct Others {
 struct Known {
     begun: Option<Instant>,
     running: bool,
-    last: Option<(Instant, Vec<u8>)>,
+    last: Option<(Instant, Report)>,
     problem: Option<String>,
 }
 
@@ -56,7 +60,8 @@ impl Others {
     fn view(&self, gateway: &Gateway) -> GatewayView {
         let mut all = self.known.lock();
         let known = all.entry(gateway.name.clone()).or_default();
-        if !known.running && known.begun.is_none_or(|begun| begun.elapsed() >= INTERVAL) {
+        let interval = if known.problem.is_some() { INTERVAL_AFTER_FAILURE } else { INTERVAL };
+        if !known.running && known.begun.is_none_or(|begun| begun.elapsed() >= interval) {
             (known.running, known.begun) = (true, Some(Instant::now()));
             let (key, gateway, all) = (self.key.clone(), gateway.clone(), Arc::clone(&self.known));
             self.runtime.spawn_blocking(move || {
@@ -66,22 +71,21 @@ impl Others {
                 known.running = false;
                 match report {
                     Ok(report) => (known.last, known.problem) = (Some((Instant::now(), report)), None),
-                    Err(problem) => known.problem = Some(problem),
+                    Err(problem) => known.problem = Some(problem.chars().take(LETTERS).collect()),
                 }
             });
         }
         let last = known.last.as_ref().filter(|(at, _)| at.elapsed() < AGE_MAX);
-        let report = last.map(|(at, report)| (at.elapsed(), serde_json::from_slice::<Report>(report)));
-        let (age, report, unread) = match report {
-            Some((age, Ok(report))) => (Some(age.as_secs_f64()), Some(report), None),
-            Some((_, Err(error))) => (None, None, Some(format!("its report cannot be read: {error}"))),
-            None => (None, None, None),
-        };
-        GatewayView { name: gateway.name.to_string(), age, problem: known.problem.clone().or(unread), report }
+        GatewayView {
+            name: gateway.name.to_string(),
+            age: last.map(|(at, _)| at.elapsed().as_secs_f64()),
+            problem: known.problem.clone(),
+            report: last.map(|(_, report)| report.clone()),
+        }
     }
 }
 
-fn fetch(gateway: &Gateway, key: &PrivateKey) -> Result<Vec<u8>, String> {
+fn fetch(gateway: &Gateway, key: &PrivateKey) -> Result<Report, String> {
     let host = match &gateway.tls.host {
         Host::Ip(address) => address.to_string(),
         Host::Name(name) => name.clone(),
@@ -96,5 +100,10 @@ fn fetch(gateway: &Gateway, key: &PrivateKey) -> Result<Vec<u8>, String> {
     };
     let mut stream = exchange(&target, TIMEOUT).map_err(|error| error.to_string())?;
     let binding = ChannelBinding(stream.binding());
-    client::report(&mut stream, &binding, gateway, key).map_err(|error| error.to_string())
+    let report = client::report(&mut stream, &binding, gateway, key).map_err(|error| error.to_string())?;
+    let mut report: Report =
+        serde_json::from_slice(&report).map_err(|error| format!("its report cannot be read: {error}"))?;
+    report.denied.truncate(ENTRIES);
+    report.events.truncate(ENTRIES);
+    Ok(report)
 }

@@ -158,6 +158,7 @@ fn report(name: &str, peers: Vec<PeerEntry>) -> Report {
         groups: Vec::new(),
         peers,
         denied: Vec::new(),
+        denied_recorded: true,
         events: Vec::new(),
     }
 }
@@ -189,4 +190,20 @@ fn each_pod_is_shown_as_its_gateway_sees_it() {
     );
     let names: Vec<&str> = fabric.gateways.iter().map(|view| view.name.as_str()).collect();
     assert_eq!((fabric.gateway.as_str(), &names[..]), ("gw-a", &["gw-a", "gw-b", "gw-c"][..]));
+}
+
+/// Gateways with stores of their own, whose leases name no gateway: a pod has moved from gw-a to gw-b.
+#[test]
+fn a_pod_that_moved_between_stores_is_where_it_answered_last() {
+    let at = |gateway: Option<&str>, age: f64| PeerEntry {
+        gateway: gateway.map(str::to_owned),
+        last_handshake_age: Some(age),
+        ..pod(1, "", "udp")
+    };
+    for old in [at(Some("gw-a"), 170.0), at(None, 900.0)] {
+        let other = report("gw-b", vec![at(Some("gw-b"), 2.0)]);
+        let fabric = Fabric::new(report("gw-a", vec![old]), vec![view("gw-b", Some(other))]);
+        let shown: Vec<_> = fabric.pods.iter().map(|pod| (pod.gateway.as_deref(), pod.rx_bytes)).collect();
+        assert_eq!(shown, [(Some("gw-b"), 1)]);
+    }
 }

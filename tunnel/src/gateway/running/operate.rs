@@ -10,6 +10,7 @@ use warren_lease as lease;
 use warren_wire::PublicKey;
 
 use super::Inner;
+use crate::enrolment::server::NoReport;
 use crate::gateway::model::{GatewayStatus, GroupRates, LeaseCounters, PeerEntry, Report};
 use crate::gateway::page::Fabric;
 use crate::gateway::sites;
@@ -201,20 +202,21 @@ impl Inner {
             groups,
             peers: self.peers_of(&interface)?,
             denied: self.audit.denied(),
+            denied_recorded: self.audit.is_kept() || self.forwarding.forward.name() != "kernel",
             events: self.events.all(),
             status: self.status_of(interface)?,
         })
     }
 
-    /// The report for the page of another gateway: without the pods that use another one. `None` if the page is off here.
-    pub(super) fn report_for_others(&self) -> Option<Vec<u8>> {
+    /// The report for the page of another gateway: without the pods that use another one.
+    pub(super) fn report_for_others(&self) -> std::result::Result<Vec<u8>, NoReport> {
         if self.config.lock().page.enabled == Some(false) {
-            return None;
+            return Err(NoReport::Off);
         }
-        let mut report = self.report().inspect_err(crate::runtime::log::warn).ok()?;
+        let mut report = self.report().inspect_err(crate::runtime::log::warn).map_err(|_| NoReport::Busy)?;
         let own = Some(&report.status.name);
         report.peers.retain(|peer| peer.gateway.as_ref() == own);
-        serde_json::to_vec(&report).ok()
+        serde_json::to_vec(&report).map_err(|_| NoReport::Busy)
     }
 
     /// The data of the page. Many browsers cost no more than one.

@@ -141,8 +141,8 @@ async fn serve(listener: TcpListener, scraper: Arc<Scraper>) {
         let scraper = Arc::clone(&scraper);
         tokio::spawn(async move {
             let service = service_fn(|request: Request<Incoming>| {
-                let answer = answer(&request.into_parts().0, &scraper);
-                async { Ok::<_, Infallible>(answer) }
+                let answer = answer(request.into_parts().0, Arc::clone(&scraper));
+                async { Ok::<_, Infallible>(answer.await) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -155,7 +155,7 @@ async fn serve(listener: TcpListener, scraper: Arc<Scraper>) {
     }
 }
 
-fn answer(request: &RequestHead, scraper: &Scraper) -> Answer {
+async fn answer(request: RequestHead, scraper: Arc<Scraper>) -> Answer {
     if request.method != Method::GET && request.method != Method::HEAD {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n");
     }
@@ -178,11 +178,19 @@ fn answer(request: &RequestHead, scraper: &Scraper) -> Answer {
             Ok(()) => plain(StatusCode::OK, "ok\n"),
             Err(missing) => plain(StatusCode::SERVICE_UNAVAILABLE, missing),
         },
-        path => scraper.source.other(request).unwrap_or_else(|| match path {
-            "/" => plain(StatusCode::OK, "/metrics /healthz /readyz\n"),
-            _ => plain(StatusCode::NOT_FOUND, "not found: /metrics /healthz /readyz\n"),
-        }),
+        _ => {
+            // What else there is may take seconds, for which health must not wait.
+            let other = tokio::task::spawn_blocking(move || other(&request, &scraper)).await;
+            other.unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, "see the log\n"))
+        }
     }
+}
+
+fn other(request: &RequestHead, scraper: &Scraper) -> Answer {
+    scraper.source.other(request).unwrap_or_else(|| match request.uri.path() {
+        "/" => plain(StatusCode::OK, "/metrics /healthz /readyz\n"),
+        _ => plain(StatusCode::NOT_FOUND, "not found: /metrics /healthz /readyz\n"),
+    })
 }
 
 /// Whether everything runs.
