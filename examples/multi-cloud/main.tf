@@ -151,6 +151,7 @@ module "multi_cloud" {
       { services = ["s3", "ecr", "storage"] },
     ] }
   }
+  tests = [for site in ["aws", "gcp"] : { from = "gpu", to = "${cidrhost(local.network[site].cidr, 10)}:22", allow = false }]
 
   aws = {
     vpc_id             = warren_aws_vpc.hub.id

@@ -64,6 +64,7 @@ module "aws" {
   token_keys        = var.token_keys
   key_rotation      = var.key_rotation
   groups            = local.groups.aws
+  tests             = var.tests
   services          = merge(var.aws.services, var.gcp.services)
   dns               = { zones = local.zones.aws }
   tags              = var.labels
@@ -92,6 +93,7 @@ module "gcp" {
   token_keys           = var.token_keys
   key_rotation         = var.key_rotation
   groups               = local.groups.gcp
+  tests                = var.tests
   services             = merge(var.aws.services, var.gcp.services)
   dns                  = { zones = local.zones.gcp }
   labels               = var.labels

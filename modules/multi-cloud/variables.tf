@@ -94,6 +94,17 @@ variable "groups" {
   default = {}
 }
 
+variable "tests" {
+  description = "Flows that the rules of both gateways must allow or deny: from a group, to an address or a group of pods (`group:NAME`) with a port. A gateway whose rules decide otherwise refuses the configuration: it keeps the previous one, or does not start."
+  type = list(object({
+    from     = string
+    to       = string
+    protocol = optional(string, "tcp")
+    allow    = bool
+  }))
+  default = []
+}
+
 variable "between" {
   description = "Ports and protocols that may pass from one cloud to the other, in addition to the check of the peer's group. Null allows all of them."
   type = list(object({

@@ -96,7 +96,7 @@ variable "congestion" {
   default     = null
 
   validation {
-    condition     = contains(["bbr", "cubic"], coalesce(var.congestion, "bbr"))
+    condition     = var.congestion == null ? true : contains(["bbr", "cubic"], var.congestion)
     error_message = "The congestion control must be bbr or cubic."
   }
 }
@@ -121,7 +121,7 @@ variable "groups" {
     error_message = "Each rule of a group needs a destination: set to or services."
   }
   validation {
-    condition     = alltrue([for group in var.groups : contains(["bbr", "cubic"], coalesce(group.congestion, "bbr"))])
+    condition     = alltrue([for group in var.groups : contains(["bbr", "cubic"], group.congestion) if group.congestion != null])
     error_message = "The congestion control of a group must be bbr or cubic."
   }
   validation {

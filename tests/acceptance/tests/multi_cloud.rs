@@ -68,6 +68,8 @@ fn two_hubs_are_joined_and_their_gateways_find_each_other() -> Result<()> {
         for line in wanted {
             ensure!(config.lines().any(|have| same(have, &line)), "{name} has no `{line}`:\n{config}");
         }
+        // The tests of the rules, which each gateway runs when it starts.
+        ensure!(config.matches("[[tests]]").count() == 2, "{config}");
     }
 
     // Each at its own address, with nothing but a wire in between.

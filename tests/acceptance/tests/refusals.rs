@@ -1,8 +1,10 @@
 //! What `terraform plan` refuses, and what it must not refuse.
 
+use std::fs;
+
 use anyhow::{Result, ensure};
-use warren_acceptance::{AwsStage, flat};
-use warren_harness::ProxyConfig;
+use warren_acceptance::{AwsStage, build_folder, flat};
+use warren_harness::{ProxyConfig, Terraform, workspace_root};
 
 /// Plans `configuration`, which must be refused; the output in one line of words.
 fn refused(stage: &AwsStage, configuration: &str) -> Result<String> {
@@ -162,4 +164,32 @@ resource "warren_aws_vpc_endpoint" "dkr" {
 "#;
     says(&refused(&stage, &configuration)?, &["ecr.api", "s3"])?;
     stage.nothing_left()
+}
+
+/// The inputs of both modules of gateways, without the modules: what a gateway would refuse when it starts, a plan refuses.
+#[test]
+fn an_unknown_congestion_control() -> Result<()> {
+    let terraform = Terraform::new("warren-net/warren", &build_folder()?)?;
+    let inputs = "name = \"gw\"\nfabric = \"lab\"\ngateways = {}\ntoken_keys = []\n";
+    let of_aws = "vpc_id = \"vpc-1\"\nvpc_cidr_blocks = []\nimage_id = \"ami-1\"\n";
+    let of_google = "network = \"hub\"\nnetwork_cidr_blocks = []\n";
+    for (module, own) in [("aws", of_aws), ("google", of_google)] {
+        let variables = workspace_root().join("modules/wireguard-gateway").join(module).join("variables.tf");
+        terraform.write("main.tf", &fs::read_to_string(variables)?)?;
+        terraform.write("terraform.tfvars", &format!("{inputs}{own}"))?;
+        let plan = |all: &str, group: &str| {
+            let (all, group) =
+                (format!("congestion={all}"), format!("groups={{ gpu = {{ congestion = {group} }} }}"));
+            terraform.plan(&["-var", &all, "-var", &group])
+        };
+        plan("cubic", "null")?.success()?;
+        plan("bbr", "\"cubic\"")?.success()?;
+        for unknown in ["", "reno"] {
+            let output = flat(&plan(unknown, "null")?.failure()?.output());
+            says(&output, &["The congestion control must be bbr or cubic."])?;
+            let output = flat(&plan("bbr", &format!("\"{unknown}\""))?.failure()?.output());
+            says(&output, &["The congestion control of a group must be bbr or cubic."])?;
+        }
+    }
+    Ok(())
 }

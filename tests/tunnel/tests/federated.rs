@@ -1,4 +1,5 @@
-//! `examples/federated`: three sites train one model with Flower, over gRPC through the tunnel, and no raw data leaves a site.
+//! `examples/federated`: three sites train one model with Flower, over gRPC through the tunnel, and nobody reads the data
+//! of another site.
 //!
 //! ```text
 //!    ┌────────────────────────────────────── (the VPC of the gateway)
@@ -8,7 +9,7 @@
 //! ```
 //!
 //! Each site also offers its data to the tunnel, as a forgotten server does, and one trainer gives itself a route to the storage of
-//! another site. Only the gateway's rules keep the data in its sites.
+//! another site. Only the gateway's rules prevent that it reads it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -49,6 +50,15 @@ fn rules() -> String {
     let readme = fs::read_to_string(example().join("README.md")).unwrap();
     let block = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned();
     assert!(block.contains("[[groups.sites.allow]]"), "{block}");
+    // The configuration for the clouds has the same tests.
+    let main = fs::read_to_string(example().join("main.tf")).unwrap();
+    let tests = block.split("[[tests]]").skip(1).map(|test| {
+        let lines = test.lines().filter(|line| line.contains(" = "));
+        format!("{{ {} }}", lines.collect::<Vec<_>>().join(", "))
+    });
+    for test in tests {
+        assert!(main.contains(&test), "{test}");
+    }
     block
 }
 
@@ -388,14 +398,17 @@ fn sites_train_one_model_and_their_data_stays() {
     let denied = "refused_flows_total reason=\"denied\"";
     assert_eq!(read(&lab, denied), 0);
     assert_eq!(thefts(&lab, &gateway, &mut pods, "refused"), 0);
-    assert_eq!(counter(&lab, denied, 9), 9);
+    // A SYN that waits for its answer for a second is repeated, and counted again.
+    let refused = counter(&lab, denied, 9);
+    assert!(refused >= 9, "{refused}");
     let rogue = Arc::new(lab.host(4));
     let _agent = lab.hostile(&gateway, &rogue);
     let (loot, url) = (lab.data.path().join("loot"), format!("http://{STORAGE}:{OPEN}/samples.npz"));
     let into = loot.display().to_string();
     let through = ["-sS", "--fail", "-m", "20", "--proxy", "http://127.0.0.1:3128", "-o", &into, &url];
     rogue.run("curl", &through).unwrap_err();
-    assert_eq!(counter(&lab, denied, 10), 10);
+    assert!(counter(&lab, denied, refused + 1) > refused);
+    assert!(!loot.exists());
     assert!(read(&lab, sent) < everything / 20);
     let address = |name: &str| known[name].0.clone();
     let mut rightful = BTreeSet::from([

@@ -418,8 +418,8 @@ fn streams_have_the_congestion_control_of_their_group() {
         (near, far)
     };
     let at_gateway = || {
-        let figures = gateway.status().unwrap()["figures"].clone();
-        ["bbr_now", "cubic_now"].map(|name| figures[name].as_u64().unwrap())
+        let streams = gateway.status().unwrap()["figures"]["streams"].clone();
+        ["bbr", "cubic"].map(|name| streams[name].as_u64().unwrap())
     };
     let at_agent = |member: &Member, port: u16| {
         let program = Implementation::WarrenTunnel.path().unwrap();

@@ -232,6 +232,8 @@ pub struct Stack {
     slots: Vec<Slot>,
     free: Vec<u32>,
     demux: Demux,
+    /// How many of the streams in `demux` each congestion control has.
+    controllers: [usize; Congestion::ALL.len()],
     time_wait: TimeWait,
     pub(crate) listeners: Listeners,
     half_open: VecDeque<StreamId>,
@@ -273,6 +275,7 @@ impl Stack {
             slots: Vec::new(),
             free: Vec::new(),
             demux: Demux::new(keyed),
+            controllers: [0; Congestion::ALL.len()],
             time_wait: TimeWait::new(keyed, config.max_time_wait, config.time_wait.as_nanos() as Nanos),
             listeners: Listeners::new(keyed),
             half_open: VecDeque::new(),
@@ -324,13 +327,6 @@ impl Stack {
     #[must_use]
     pub fn streams(&self) -> usize {
         self.demux.len()
-    }
-
-    /// Those of them with this controller. Looks at every stream: not for often.
-    #[must_use]
-    pub fn streams_with(&self, congestion: Congestion) -> usize {
-        let streams = self.slots.iter().filter_map(|slot| slot.conn.as_ref());
-        streams.filter(|conn| !conn.over() && conn.snd.congestion == congestion).count()
     }
 
     /// Counters.
@@ -440,6 +436,7 @@ impl Stack {
         };
         let slot = &mut self.slots[index as usize];
         slot.generation = slot.generation.wrapping_add(1);
+        self.controllers[conn.snd.congestion as usize] += 1;
         slot.conn = Some(Box::new(conn));
         slot.linked = true;
         slot.queued = [false; 4];
@@ -516,6 +513,7 @@ impl Stack {
             if std::mem::take(&mut slot.linked) {
                 let flow = Flow { local: conn.local, remote: conn.remote };
                 self.demux.remove(&flow);
+                self.controllers[conn.snd.congestion as usize] -= 1;
                 self.wheel.set(index, None);
                 if conn.state == State::TimeWait {
                     self.time_wait.insert(self.now, flow, conn.remains(&self.config));

@@ -295,11 +295,14 @@ impl GatewayStatus {
             "Current flows.",
             &[(",protocol=\"tcp\"", counters.tcp_now), (",protocol=\"udp\"", counters.udp_now)],
         );
+        let streams: Vec<(String, u64)> =
+            counters.streams.iter().map(|(name, now)| (format!(",congestion=\"{name}\""), *now)).collect();
+        let streams: Vec<(&str, u64)> = streams.iter().map(|(label, now)| (label.as_str(), *now)).collect();
         one(
             "netstack_streams",
             "gauge",
             "Current TCP connections of the netstack, by congestion control.",
-            &[(",congestion=\"bbr\"", counters.bbr_now), (",congestion=\"cubic\"", counters.cubic_now)],
+            &streams,
         );
         one(
             "flows_total",

@@ -1,6 +1,7 @@
 //! The netstack, as a network for the proxies.
 
 use std::{
+    collections::BTreeMap,
     io,
     net::SocketAddr,
     pin::Pin,
@@ -8,7 +9,7 @@ use std::{
 };
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use warren_device::user::{self, ConnectError, Net};
+use warren_device::user::{self, Congestion, ConnectError, Net};
 use warren_proxy::net::{Datagrams, Dial, DialError, Gone, Listen, Listener, Stream};
 
 /// The inside of the tunnel.
@@ -23,6 +24,15 @@ pub(crate) struct NetstackListener(user::Listener);
 
 /// A UDP socket inside the tunnel.
 pub(crate) struct NetstackDatagrams(user::Datagrams);
+
+impl Netstack {
+    /// Current connections, by congestion control.
+    pub(crate) fn streams(&self) -> BTreeMap<String, u64> {
+        let streams =
+            |congestion: Congestion| (congestion.name().to_owned(), self.0.streams_with(congestion) as u64);
+        Congestion::ALL.map(streams).into()
+    }
+}
 
 impl Dial for Netstack {
     type Stream = NetstackStream;

@@ -202,11 +202,11 @@ impl Incoming {
     pub async fn admit(mut self) -> Admission {
         self.decided = true;
         let (shared, id) = (Arc::clone(&self.shared), self.id);
+        shared.set_controller(id, self.from.ip());
         let there = shared.with(|state, now| {
             if state.stack.ends(id).is_none() {
                 return false;
             }
-            shared.control(state, now, id);
             state.adopt(id);
             state.stack.admit(now, id);
             true

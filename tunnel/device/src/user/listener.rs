@@ -38,7 +38,7 @@ impl Listener {
 
     /// As [`Listener::accept`].
     pub fn poll_accept(&self, context: &Context<'_>) -> Poll<io::Result<Stream>> {
-        self.shared.with(|state, now| {
+        let accepted = self.shared.with(|state, _| {
             if state.closed {
                 return Poll::Ready(Err(down()));
             }
@@ -48,10 +48,13 @@ impl Listener {
                     return Poll::Pending;
                 };
                 let Some((local, remote)) = state.stack.ends(id) else { continue };
-                self.shared.control(state, now, id);
                 state.adopt(id);
-                return Poll::Ready(Ok(Stream::new(Arc::clone(&self.shared), id, local, remote)));
+                return Poll::Ready(Ok((id, local, remote)));
             }
+        });
+        accepted.map_ok(|(id, local, remote)| {
+            self.shared.set_controller(id, remote.ip());
+            Stream::new(Arc::clone(&self.shared), id, local, remote)
         })
     }
 }

@@ -72,13 +72,13 @@ impl Net {
                 Refusal::NoAddress => ConnectError::NoAddress(to.ip()),
                 Refusal::NoPort | Refusal::InUse | Refusal::TooMany => ConnectError::TooMany,
             })?;
-            self.shared.control(state, now, id);
             state.adopt(id);
             Ok((id, state.stack.ends(id)))
         });
         let (id, ends) = begun?;
         let local = ends.map_or(to, |(local, _)| local);
         let stream = Stream::new(Arc::clone(&self.shared), id, local, to);
+        self.shared.set_controller(id, to.ip());
         established(&self.shared, id).await?;
         Ok(stream)
     }
@@ -197,7 +197,7 @@ impl Net {
         self.shared.lock().stack.streams()
     }
 
-    /// Connections with this congestion control that are not yet over. Looks at every stream: not for often.
+    /// Connections with this congestion control that are not yet over.
     pub fn streams_with(&self, congestion: Congestion) -> usize {
         self.shared.lock().stack.streams_with(congestion)
     }

@@ -1,6 +1,7 @@
 //! What streams and the driver share: the stack behind a lock, and who waits for what.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -112,11 +113,11 @@ impl Shared {
         result
     }
 
-    /// Gives a stream that has not sent data the congestion control of its other end.
-    pub(super) fn control(&self, state: &mut State, now: Duration, id: StreamId) {
-        if let Some((_, remote)) = state.stack.ends(id) {
-            state.stack.set_congestion(now, id, (self.congestion)(remote.ip()));
-        }
+    /// Gives a stream that has not sent data the congestion control of its other end. The stack is not locked during the look-up,
+    /// which may wait for another lock.
+    pub(super) fn set_controller(&self, id: StreamId, remote: IpAddr) {
+        let congestion = (self.congestion)(remote);
+        self.with(|state, now| state.stack.set_congestion(now, id, congestion));
     }
 
     pub(super) fn wake_driver(&self) {

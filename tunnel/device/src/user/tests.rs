@@ -3,6 +3,8 @@
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
+use std::sync::{Arc, OnceLock, Weak, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -12,18 +14,30 @@ use super::*;
 
 const LEFT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const RIGHT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+const PATIENCE: Duration = Duration::from_secs(10);
 
 fn device(address: IpAddr, memory: usize) -> (Driver, Net) {
-    open(UserConfig {
+    let shared = Arc::new(OnceLock::<Weak<shared::Shared>>::new());
+    let known = Arc::clone(&shared);
+    let (driver, net) = open(UserConfig {
         addresses: vec![address],
         mtu: 1_380,
         memory,
-        congestion: Box::new(|to| if to == LEFT { Congestion::Cubic } else { Congestion::Bbr }),
+        congestion: Box::new(move |to| {
+            // Another thread can use the stack meanwhile: the look-up may take its time.
+            let (done, used) = mpsc::channel();
+            let shared = known.get().and_then(Weak::upgrade);
+            thread::spawn(move || done.send(shared.map(|shared| shared.lock().stack.streams())));
+            assert!(used.recv_timeout(PATIENCE).unwrap().is_some());
+            if to == LEFT { Congestion::Cubic } else { Congestion::Bbr }
+        }),
         seed: [u8::from(address == LEFT); 32],
         forward: None,
         routes: Box::new(|to| to == LEFT || to == RIGHT || to == IpAddr::from([10, 0, 0, 3])),
     })
-    .unwrap()
+    .unwrap();
+    shared.set(Arc::downgrade(&net.shared)).unwrap();
+    (driver, net)
 }
 
 /// The packets of one turn, and whether there is more.
@@ -67,7 +81,11 @@ fn streams_have_the_congestion_control_of_their_peer() {
         let back = right.connect(SocketAddr::new(LEFT, 7)).await.unwrap();
         let other = to_left.accept().await.unwrap();
         assert_eq!((count(&left), count(&right)), ([2, 0], [0, 2]));
-        drop((out, inside, back, other));
+        // Until they end.
+        drop((out, inside));
+        assert_eq!((count(&left), count(&right)), ([1, 0], [0, 1]));
+        drop((back, other));
+        assert_eq!((count(&left), count(&right)), ([0, 0], [0, 0]));
     });
 }
 

@@ -162,7 +162,17 @@ impl Stack {
     /// Sends with this controller from now on, which begins anew: to be called before the first data.
     pub fn set_congestion(&mut self, now: Duration, id: StreamId, congestion: Congestion) {
         self.clock(now);
-        self.call(id, |conn, ctx| conn.snd.set_congestion(congestion, ctx.now, ctx.rng.next()));
+        let Some(conn) = self.conn_mut(id).filter(|conn| !conn.over()) else { return };
+        let before = conn.snd.congestion;
+        self.controllers[before as usize] -= 1;
+        self.controllers[congestion as usize] += 1;
+        self.with(id.index, |conn, ctx| conn.snd.set_congestion(congestion, ctx.now, ctx.rng.next()));
+    }
+
+    /// Connections with this controller that are not yet over.
+    #[must_use]
+    pub fn streams_with(&self, congestion: Congestion) -> usize {
+        self.controllers[congestion as usize]
     }
 
     /// Ends this direction after the queued data; the other stays open.

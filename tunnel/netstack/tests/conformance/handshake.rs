@@ -1,6 +1,6 @@
 //! How connections begin: RFC 9293 §3.5 and §3.10.7, RFC 5681 §3.1, RFC 6298 §5.7, RFC 7323 §2.
 
-use warren_netstack::State;
+use warren_netstack::{Congestion, State};
 
 use crate::lab::{Lab, Peer, config, ipv4, ms, secs};
 use crate::segment::{ack, data, rst, syn, syn_ack};
@@ -55,20 +55,26 @@ fn data_after_a_lost_syn_has_a_timeout_of_three_seconds() {
     lab.expect_after(secs(3), data(1, 1_000));
 }
 
-/// RFC 5681 §3.1 with RFC 6928 §2: after more than one lost SYN, the initial window is one segment.
+/// RFC 5681 §3.1 with RFC 6928 §2: after more than one lost SYN, the initial window is one segment, also if the controller is
+/// replaced before the first data.
 #[test]
 fn data_after_two_lost_syns_begins_with_one_segment() {
-    let mut lab = Lab::new(config(), Peer::default());
-    lab.connect();
-    lab.expect(syn());
-    lab.expect_after(secs(1), syn());
-    lab.expect_after(secs(2), syn());
-    lab.wait(ms(20));
-    lab.inject(syn_ack());
-    lab.expect(ack(1));
-    lab.write(20_000);
-    lab.expect(data(1, 1_000));
-    lab.silence(ms(100));
+    for replacement in [None, Some(Congestion::Bbr), Some(Congestion::Cubic)] {
+        let mut lab = Lab::new(config(), Peer::default());
+        lab.connect();
+        lab.expect(syn());
+        lab.expect_after(secs(1), syn());
+        lab.expect_after(secs(2), syn());
+        lab.wait(ms(20));
+        lab.inject(syn_ack());
+        lab.expect(ack(1));
+        if let (Some(id), Some(congestion)) = (lab.id, replacement) {
+            lab.stack.set_congestion(lab.now, id, congestion);
+        }
+        lab.write(20_000);
+        lab.expect(data(1, 1_000));
+        lab.silence(ms(100));
+    }
 }
 
 /// RFC 7323 §2.2: the window of a SYN,ACK is not scaled, not even in a simultaneous open.

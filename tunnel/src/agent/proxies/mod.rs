@@ -19,7 +19,6 @@ use std::{
 };
 
 use tokio::runtime::Runtime;
-use warren_device::user::Congestion;
 use warren_proxy::{
     Credentials, Limits, Outbound,
     dns::{Everyone, Names, Others, Suffixes, Zone, name_servers},
@@ -67,9 +66,7 @@ impl TunnelNetwork for Netstack {
             bytes: memory.buffers as u64,
             peak_bytes: memory.buffers_peak as u64,
             limit_bytes: BUFFERS as u64,
-            streams: Congestion::ALL
-                .map(|congestion| (congestion.name().to_owned(), self.0.streams_with(congestion) as u64))
-                .into(),
+            streams: self.streams(),
         })
     }
 }

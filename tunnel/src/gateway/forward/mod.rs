@@ -11,6 +11,7 @@ mod choice;
 mod kernel;
 mod nat;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -146,16 +147,13 @@ fn start_user(config: &GatewayConfig, context: &ForwardContext) -> Result<(Arc<d
 }
 
 /// Counters of forwarding.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwardCounters {
     /// Current TCP connections.
     pub tcp_now: u64,
-    /// Current TCP connections of the netstack that use BBR.
+    /// Current TCP connections of the netstack, by congestion control.
     #[serde(default)]
-    pub bbr_now: u64,
-    /// Those that use CUBIC.
-    #[serde(default)]
-    pub cubic_now: u64,
+    pub streams: BTreeMap<String, u64>,
     /// TCP connections since the start.
     pub tcp: u64,
     /// Current UDP flows.

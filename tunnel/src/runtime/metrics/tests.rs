@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::*;
+use crate::gateway::forward::ForwardCounters;
 use crate::gateway::model::{DnsStatus, GatewayStatus, ResolverStatus, SiteEntry};
 use crate::runtime::status::{Rate, tests::sample};
 use crate::runtime::supervise::Supervisor;
@@ -105,7 +106,10 @@ fn gateway() -> GatewayStatus {
         store: true,
         forward: "user".into(),
         forward_reason: "CAP_NET_ADMIN is missing".into(),
-        counters: Default::default(),
+        counters: ForwardCounters {
+            streams: [("bbr".to_owned(), 2), ("cubic".to_owned(), 1)].into(),
+            ..ForwardCounters::default()
+        },
         leases: Default::default(),
         gateways: vec!["gw-a".into(), "gw-b".into()],
         sites: vec![SiteEntry {

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use ipnet::IpNet;
 use parking_lot::Mutex;
 use warren_device::tun::{Queue, Tun};
+use warren_device::user::Congestion;
 use warren_wire::Name;
 use warren_wire::gateway::GatewayConfig;
 
@@ -314,10 +315,10 @@ impl Forward for Kernel {
 
     fn counters(&self) -> ForwardCounters {
         let mut state = self.state.lock();
-        if let Some((at, counters)) = state.last
+        if let Some((at, counters)) = &state.last
             && at.elapsed() < READ_INTERVAL
         {
-            return counters;
+            return counters.clone();
         }
         let mut counted = state.before.clone();
         match self.nft.counters(&self.table) {
@@ -329,8 +330,7 @@ impl Forward for Kernel {
         let counters = ForwardCounters {
             tcp_now,
             udp_now,
-            bbr_now: 0,
-            cubic_now: 0,
+            streams: Congestion::ALL.map(|congestion| (congestion.name().to_owned(), 0)).into(),
             tcp: get("new-tcp").packets,
             udp: get("new-udp").packets,
             echo: get("new-echo").packets,
@@ -340,7 +340,7 @@ impl Forward for Kernel {
             failed: get("failed").packets,
             dropped: get("dropped").packets,
         };
-        state.last = Some((Instant::now(), counters));
+        state.last = Some((Instant::now(), counters.clone()));
         counters
     }
 

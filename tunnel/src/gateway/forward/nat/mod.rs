@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use warren_budget::{ShareLimits, Shares};
-use warren_device::user::{Congestion, Forwarded, Net, Unreachable};
+use warren_device::user::{Forwarded, Net, Unreachable};
 use warren_lease::policy::{Denial, Flow};
 use warren_proxy::net::DialError;
 use warren_proxy::relay::Pool;
@@ -261,8 +261,7 @@ impl Forward for Nat {
         let counters = &self.counters;
         ForwardCounters {
             tcp_now: get(&counters.tcp_now),
-            bbr_now: self.outside.streams_with(Congestion::Bbr),
-            cubic_now: self.outside.streams_with(Congestion::Cubic),
+            streams: self.outside.streams(),
             tcp: get(&counters.tcp),
             udp_now: get(&counters.udp_now),
             udp: get(&counters.udp),

@@ -1,6 +1,7 @@
 //! The outgoing side of flows: this machine's network, or the tunnel to the gateway of another network or to another peer.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::task::{Poll, ready};
 
 use tokio::io::{Interest, ReadBuf};
 use tokio::net::UdpSocket;
-use warren_device::user::{self, Congestion, Echo, Incoming, Net, Ping};
+use warren_device::user::{self, Echo, Incoming, Net, Ping};
 use warren_proxy::net::{Dial as _, DialError, Either, System, SystemStream};
 
 use super::shaped::Shaped;
@@ -47,9 +48,9 @@ impl Outside {
         self.tunnel.0.reaches(to)
     }
 
-    /// Connections inside the tunnel with this congestion control.
-    pub(super) fn streams_with(&self, congestion: Congestion) -> u64 {
-        self.tunnel.0.streams_with(congestion) as u64
+    /// Connections inside the tunnel, by congestion control.
+    pub(super) fn streams(&self) -> BTreeMap<String, u64> {
+        self.tunnel.streams()
     }
 
     /// Connects to the destination of a connection, or to the peer that has its address.
