@@ -68,7 +68,7 @@ fn every_overlap_is_reported_and_nothing_else() {
             case.plan_in_order(&mut processes)
         };
         case.judge(&told, seed);
-        refused += usize::from(case.conflicts() > 0);
+        refused += u64::from(case.conflicts() > 0);
         planned += case.resources.len();
         if case.conflicts() == 0 {
             // The walk that applies plans everything again, in processes that know nothing.
@@ -80,7 +80,7 @@ fn every_overlap_is_reported_and_nothing_else() {
         }
     }
     let took = start.elapsed();
-    assert!(refused > 500 && refused < 2500, "the cases are too similar: {refused} of {CASES}");
+    assert!((CASES / 6..CASES * 5 / 6).contains(&refused), "the cases are too similar: {refused} of {CASES}");
     eprintln!(
         "{CASES} runs with {planned} networks, {refused} with overlaps: all reported, no false alarm ({took:?})"
     );
