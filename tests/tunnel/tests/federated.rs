@@ -352,7 +352,9 @@ fn sites_train_one_model_and_their_data_stays() {
         let pod = &mut pods[pod];
         fs::write(pod.path("samples.npz"), lab.raw(pod.name)).unwrap();
         let home = pod.home.path().display().to_string();
-        pod.begin("server", &format!("python3 -m http.server {OPEN} --directory {home} &"));
+        // It ends with its shell.
+        let watch = "server=$!; (tail --pid=$$ -f /dev/null; kill $server) &";
+        pod.begin("server", &format!("python3 -m http.server {OPEN} --directory {home} & {watch}"));
     }
 
     pods[0].python("training", "aggregator.py", &format!("--rounds {ROUNDS}"));
