@@ -11,6 +11,7 @@
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
 //! - [`web`] is a web server, [`dns`] are name servers.
 //! - [`wire`] drops UDP between two hosts, or slows everything down.
+//! - [`events`] reads what the programs of examples print.
 //! - [`fuzz`] has an entry for each parser of bytes from outside; it alone needs no root.
 //!
 //! Everything needs root and Linux; without them a test fails and says so.
@@ -18,6 +19,7 @@
 mod config;
 mod device;
 pub mod dns;
+pub mod events;
 pub mod fabric;
 pub mod fleet;
 pub mod fuzz;

@@ -25,6 +25,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 use warren_harness::Venv;
+use warren_tunnel_tests::events::{event, events};
 use warren_tunnel_tests::fabric::Gateway;
 use warren_tunnel_tests::pod::{Pod as Agent, unprivileged_with};
 use warren_tunnel_tests::{
@@ -251,14 +252,6 @@ impl Drop for Pod {
         _ = self.child.kill();
         _ = self.child.wait();
     }
-}
-
-fn events(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
-}
-
-fn event<'a>(events: &'a [Value], name: &str) -> &'a Value {
-    events.iter().find(|event| event["event"] == name).unwrap_or_else(|| panic!("no {name} in {events:?}"))
 }
 
 /// The loss before each round.

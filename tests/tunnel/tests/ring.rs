@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use warren_tunnel_tests::events::{event, events};
 use warren_tunnel_tests::pod::unprivileged;
 use warren_tunnel_tests::{Fabric, Implementation, Namespace, wait_for, workspace_root};
 
@@ -110,14 +111,6 @@ impl Drop for Pod {
         _ = self.child.kill();
         _ = self.child.wait();
     }
-}
-
-fn events(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
-}
-
-fn event<'a>(events: &'a [Value], name: &str) -> &'a Value {
-    events.iter().find(|event| event["event"] == name).unwrap_or_else(|| panic!("no {name} in {events:?}"))
 }
 
 /// What `warren capacity` computes for an all-reduce of these bytes between these pods, in seconds.

@@ -7,6 +7,8 @@
 mod ours;
 #[path = "smoltcp/theirs.rs"]
 mod theirs;
+#[path = "smoltcp/wire.rs"]
+mod wire;
 
 use std::hint::black_box;
 use std::io::Write as _;

@@ -3,16 +3,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::VecDeque;
+#[path = "../benches/smoltcp/wire.rs"]
+mod wire;
+
 use std::time::Duration;
 
 use smoltcp::iface::{self, Interface, SocketHandle, SocketSet};
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::tcp::{self, CongestionControl, Socket, SocketBuffer};
 use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, IpCidr};
 use warren_netstack::{Batch, CloseReason, Congestion, Event, Listen, Stack, State};
 use warren_netstack_sim::{End, Link, MS, PORT, Pattern, Pipe, Rng, SEC, Script, Watch, addresses, config};
+use wire::{Wire, instant};
 
 const MTU: usize = 1_420;
 /// Worlds in each direction of the first segment.
@@ -297,54 +299,4 @@ fn this_stack_connects_to_smoltcp() {
 #[test]
 fn smoltcp_connects_to_this_stack() {
     all(false);
-}
-
-/// Packets that have arrived, and packets that leave.
-#[derive(Default)]
-struct Wire {
-    arrived: VecDeque<Vec<u8>>,
-    leaving: Vec<Vec<u8>>,
-}
-
-struct Arrived(Vec<u8>);
-struct Leaving<'a>(&'a mut Vec<Vec<u8>>);
-
-impl Device for Wire {
-    type RxToken<'a> = Arrived;
-    type TxToken<'a> = Leaving<'a>;
-
-    fn receive(&mut self, _: Instant) -> Option<(Arrived, Leaving<'_>)> {
-        let packet = self.arrived.pop_front()?;
-        Some((Arrived(packet), Leaving(&mut self.leaving)))
-    }
-
-    fn transmit(&mut self, _: Instant) -> Option<Leaving<'_>> {
-        Some(Leaving(&mut self.leaving))
-    }
-
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ip;
-        capabilities.max_transmission_unit = MTU;
-        capabilities
-    }
-}
-
-impl RxToken for Arrived {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(&self.0)
-    }
-}
-
-impl TxToken for Leaving<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
-        let mut packet = vec![0; length];
-        let result = write(&mut packet);
-        self.0.push(packet);
-        result
-    }
-}
-
-fn instant(now: u64) -> Instant {
-    Instant::from_micros((now / 1_000) as i64)
 }

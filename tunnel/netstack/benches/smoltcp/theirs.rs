@@ -1,14 +1,12 @@
 //! A host with smoltcp's interface and sockets.
 
-use std::collections::VecDeque;
-
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
-use crate::{Host, MTU, WINDOW};
+use crate::wire::{Wire, instant};
+use crate::{Host, WINDOW};
 
 const PORT: u16 = 5_201;
 /// Buffers of an idle stream: smoltcp allocates them for the life of a socket.
@@ -97,56 +95,6 @@ impl Host for Theirs {
     fn received(&self) -> u64 {
         self.received
     }
-}
-
-/// Packets that have arrived, and packets that leave.
-#[derive(Default)]
-struct Wire {
-    arrived: VecDeque<Vec<u8>>,
-    leaving: Vec<Vec<u8>>,
-}
-
-struct Arrived(Vec<u8>);
-struct Leaving<'a>(&'a mut Vec<Vec<u8>>);
-
-impl Device for Wire {
-    type RxToken<'a> = Arrived;
-    type TxToken<'a> = Leaving<'a>;
-
-    fn receive(&mut self, _: Instant) -> Option<(Arrived, Leaving<'_>)> {
-        let packet = self.arrived.pop_front()?;
-        Some((Arrived(packet), Leaving(&mut self.leaving)))
-    }
-
-    fn transmit(&mut self, _: Instant) -> Option<Leaving<'_>> {
-        Some(Leaving(&mut self.leaving))
-    }
-
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ip;
-        capabilities.max_transmission_unit = MTU;
-        capabilities
-    }
-}
-
-impl RxToken for Arrived {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(&self.0)
-    }
-}
-
-impl TxToken for Leaving<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
-        let mut packet = vec![0; length];
-        let result = write(&mut packet);
-        self.0.push(packet);
-        result
-    }
-}
-
-fn instant(now: u64) -> Instant {
-    Instant::from_micros((now / 1_000) as i64)
 }
 
 fn address(side: u8) -> IpAddress {
