@@ -33,6 +33,8 @@ const BACKLOG: i32 = 512;
 /// Time for a request to be answered and the answer to be taken.
 const ANSWER: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(250);
+/// Records of an answer that are sealed before another connection has its turn.
+const RECORDS: usize = 4;
 /// Data of the events that are no handshake's.
 const ACCEPT: u64 = 0;
 const WAKE: u64 = 1;
@@ -259,6 +261,10 @@ struct Pending {
     received: usize,
     plain: Vec<u8>,
     out: Vec<u8>,
+    /// The answer. It is sealed as fast as the other end takes it.
+    answer: Vec<u8>,
+    /// How much of it is sealed.
+    sealed: usize,
     stage: Stage,
 }
 
@@ -266,7 +272,7 @@ struct Pending {
 enum Stage {
     Reading,
     Answering,
-    /// The answer is in `out`; then it is over.
+    /// What is left to be sent is in `out` and `answer`; then it is over.
     Closing,
 }
 
@@ -374,6 +380,8 @@ impl Porter {
             received: 0,
             plain: Vec::new(),
             out: Vec::new(),
+            answer: Vec::new(),
+            sealed: 0,
             stage: Stage::Reading,
         };
         self.pending.insert(number, pending);
@@ -421,7 +429,7 @@ impl Porter {
         if pending.stage == Stage::Reading {
             flags |= epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
         }
-        if !pending.out.is_empty() {
+        if !pending.out.is_empty() || pending.sealed < pending.answer.len() {
             flags |= epoll::EventFlags::OUT;
         }
         let _ = epoll::modify(&self.epoll, &pending.socket, epoll::EventData::new_u64(number), flags);
@@ -434,11 +442,11 @@ impl Porter {
         let Ok(binding) = pending.session.binding() else { return self.end(number) };
         let request = Request { remote: pending.remote, head, body, binding };
         let Some(answer) = &self.answer else {
-            return self.answer(number, &response(404, "text/plain", None, b""));
+            return self.answer(number, response(404, "text/plain", None, b""));
         };
         if self.shared.waiting.fetch_add(1, Ordering::AcqRel) >= self.shared.limits().requests {
             self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
-            return self.answer(number, &response(503, "text/plain", Some(1), b""));
+            return self.answer(number, response(503, "text/plain", Some(1), b""));
         }
         answer.answer(request, Answering { shared: Arc::clone(&self.shared), number, reply: None });
         self.watch(number);
@@ -448,11 +456,11 @@ impl Porter {
         let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
         let replies = std::mem::take(&mut *self.shared.replies.lock());
         for (number, bytes) in replies {
-            self.answer(number, &bytes);
+            self.answer(number, bytes);
         }
     }
 
-    fn answer(&mut self, number: u64, bytes: &[u8]) {
+    fn answer(&mut self, number: u64, bytes: Vec<u8>) {
         let Some(pending) = self.pending.get_mut(&number) else { return };
         match pending.close_with(bytes) {
             Next::Wait => self.watch(number),
@@ -527,7 +535,7 @@ impl Pending {
                     HttpError::LongHead => 431,
                     HttpError::LongBody => 413,
                 };
-                self.close_with(&response(status, "text/plain", None, b""))
+                self.close_with(response(status, "text/plain", None, b""))
             }
         }
     }
@@ -550,25 +558,34 @@ impl Pending {
         if state == State::Closed { Err(()) } else { Ok(true) }
     }
 
-    fn close_with(&mut self, bytes: &[u8]) -> Next {
+    fn close_with(&mut self, bytes: Vec<u8>) -> Next {
         self.stage = Stage::Closing;
-        for part in bytes.chunks(super::RECORD) {
-            if self.session.seal(part, &mut self.out).is_err() {
-                return Next::End;
-            }
-        }
+        self.answer = bytes;
         self.flush()
     }
 
+    /// Sends what the socket takes. An answer may be long, and the thread is that of all handshakes: it is sealed in parts.
     fn flush(&mut self) -> Next {
-        while !self.out.is_empty() {
-            match send(&self.socket, &self.out, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-                Ok(sent) => drop(self.out.drain(..sent)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Next::Wait,
-                Err(_) => return Next::End,
+        for _ in 0..RECORDS {
+            if self.out.is_empty() && self.sealed < self.answer.len() {
+                let part = self.answer.len().min(self.sealed + super::RECORD);
+                if self.session.seal(&self.answer[self.sealed..part], &mut self.out).is_err() {
+                    return Next::End;
+                }
+                self.sealed = part;
+            }
+            while !self.out.is_empty() {
+                match send(&self.socket, &self.out, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                    Ok(sent) => drop(self.out.drain(..sent)),
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => return Next::Wait,
+                    Err(_) => return Next::End,
+                }
+            }
+            if self.sealed == self.answer.len() {
+                return if self.stage == Stage::Closing { Next::End } else { Next::Wait };
             }
         }
-        if self.stage == Stage::Closing { Next::End } else { Next::Wait }
+        Next::Wait
     }
 }
