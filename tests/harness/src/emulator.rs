@@ -1,7 +1,7 @@
 //! AWS on loopback: the emulator, the proxy in front of it, and what exists in it.
 
 use std::future::Future;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use anyhow::{Context as _, Result};
 use tokio::runtime::Runtime;
@@ -10,6 +10,10 @@ use crate::botocore_model::Models;
 use crate::moto::{Inventory, MotoApi, MotoServer};
 use crate::proxy::{Proxy, ProxyConfig};
 use crate::venv::Venv;
+
+/// Emulators that no test uses any more, for the next one: each takes two seconds of the processor to start. They end with
+/// this process.
+static IDLE: Mutex<Vec<MotoServer>> = Mutex::new(Vec::new());
 
 /// A fresh AWS account on loopback. Everything of it ends when the value is dropped.
 ///
@@ -30,19 +34,19 @@ pub struct Emulator {
     api: MotoApi,
     baseline: Inventory,
     region: String,
-    server: MotoServer,
+    /// `None` only while it is dropped.
+    server: Option<MotoServer>,
     runtime: Option<Runtime>,
 }
 
 impl Emulator {
-    /// Starts an emulator and a proxy with these habits in front of it; about two seconds once the Python environment
-    /// is there.
+    /// Starts an emulator, or empties one that is idle, and starts a proxy with these habits in front of it; about two seconds
+    /// once the Python environment is there.
     ///
     /// # Errors
     /// The Python environment cannot be made, or the emulator does not start.
     pub fn start(config: ProxyConfig) -> Result<Self> {
         let venv = Venv::ensure()?;
-        let server = MotoServer::start(&venv)?;
         let models = Models::load(&venv)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -50,6 +54,10 @@ impl Emulator {
             .enable_all()
             .build()
             .context("cannot start the proxy's runtime")?;
+        let server = match idle(&runtime)? {
+            Some(server) => server,
+            None => MotoServer::start(&venv)?,
+        };
         let api = server.api();
         let region = config.region.clone();
         let proxy = wait(&runtime, Proxy::start(config, api.clone(), models))??;
@@ -57,7 +65,7 @@ impl Emulator {
             let (api, region) = (api.clone(), region.clone());
             wait(&runtime, async move { Inventory::take(&api, &region).await })??
         };
-        Ok(Self { proxy, api, baseline, region, server, runtime: Some(runtime) })
+        Ok(Self { proxy, api, baseline, region, server: Some(server), runtime: Some(runtime) })
     }
 
     /// The URL to give to clients as `endpoint_url`; it has no trailing slash.
@@ -67,7 +75,7 @@ impl Emulator {
 
     /// The emulator's process; the proxy is part of the calling one.
     pub fn pid(&self) -> u32 {
-        self.server.pid()
+        self.server.as_ref().map_or(0, MotoServer::pid)
     }
 
     /// The recording and failing proxy that the endpoint leads to.
@@ -136,7 +144,7 @@ impl Emulator {
 
     /// What the emulator has written to its log.
     pub fn log(&self) -> String {
-        self.server.log()
+        self.server.as_ref().map(MotoServer::log).unwrap_or_default()
     }
 
     fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
@@ -149,6 +157,21 @@ impl Drop for Emulator {
         if let Some(runtime) = self.runtime.take() {
             // A plain drop would block, which panics inside another runtime.
             runtime.shutdown_background();
+        }
+        // After a failure it is not known what the emulator still does.
+        if let Some(server) = self.server.take().filter(|_| !std::thread::panicking()) {
+            IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(server);
+        }
+    }
+}
+
+/// An emulator that no test uses, without what was created in it. One that does not answer is ended.
+fn idle(runtime: &Runtime) -> Result<Option<MotoServer>> {
+    loop {
+        let Some(server) = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop() else { return Ok(None) };
+        let api = server.api();
+        if wait(runtime, async move { api.reset().await })?.is_ok() {
+            return Ok(Some(server));
         }
     }
 }

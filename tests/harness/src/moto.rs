@@ -1,14 +1,14 @@
 //! The emulator process and its own API, spoken directly.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader};
+use std::os::unix::fs::FileExt as _;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
 use http::{Method, Request, Response, header};
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::http_client::HttpClient;
 use crate::query::Params;
@@ -28,7 +28,7 @@ const SERVE: &str =
 pub struct MotoServer {
     child: Child,
     port: u16,
-    logs: TempDir,
+    log: File,
 }
 
 impl MotoServer {
@@ -37,8 +37,8 @@ impl MotoServer {
     /// # Errors
     /// The environment is broken, or the process ends before it listens; the error carries its last words.
     pub fn start(venv: &Venv) -> Result<Self> {
-        let logs = tempfile::tempdir()?;
-        let log = logs.path().join("moto.log");
+        // Without a name: nothing is left of it, however this process ends.
+        let log = tempfile::tempfile()?;
         let mut child = Command::new(venv.python())
             .args(["-c", SERVE])
             .env_remove("PYTHONPATH")
@@ -47,7 +47,7 @@ impl MotoServer {
             .env("AWS_SECRET_ACCESS_KEY", "moto")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(File::create(&log)?)
+            .stderr(log.try_clone()?)
             .spawn()
             .context("cannot start the AWS emulator")?;
         let mut first = String::new();
@@ -58,9 +58,9 @@ impl MotoServer {
             // It is already dead or useless; the reason is in its log.
             let _ = child.kill();
             let _ = child.wait();
-            bail!("the AWS emulator did not start:\n{}", std::fs::read_to_string(&log).unwrap_or_default());
+            bail!("the AWS emulator did not start:\n{}", text(&log).unwrap_or_default());
         };
-        Ok(Self { child, port, logs })
+        Ok(Self { child, port, log })
     }
 
     /// The loopback port it listens on.
@@ -75,7 +75,7 @@ impl MotoServer {
 
     /// What the emulator has written to standard error so far, such as a Python traceback.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.logs.path().join("moto.log")).unwrap_or_default()
+        text(&self.log).unwrap_or_default()
     }
 
     pub(crate) fn api(&self) -> MotoApi {
@@ -195,6 +195,13 @@ impl MotoApi {
         }
         Ok(())
     }
+}
+
+/// All that was written to `log`; the place at which the emulator writes stays.
+fn text(log: &File) -> io::Result<String> {
+    let mut bytes = vec![0; log.metadata()?.len().try_into().unwrap_or(0)];
+    let length = log.read_at(&mut bytes, 0)?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 /// The emulator reads the region and the service from the credential scope and checks no signature.
