@@ -52,11 +52,11 @@ pub(crate) fn products() -> Result<PathBuf> {
 pub(crate) fn everything() -> Result<PathBuf> {
     success(cargo().args(["build", "--workspace", "--all-targets", "--locked"]), "building the workspace")?;
     // `--all-targets` leaves them out.
-    let programs = suite::waiting()?;
-    let waiting = programs.iter().flat_map(|name| ["--test", name]);
+    let programs = suite::beside()?;
+    let beside = programs.iter().flat_map(|name| ["--test", name]);
     success(
-        cargo().args(["build", "--workspace", "--locked"]).args(waiting),
-        "building the tests that wait",
+        cargo().args(["build", "--workspace", "--locked"]).args(beside),
+        "building the tests that run beside the others",
     )?;
     Ok(target_folder().join("debug"))
 }

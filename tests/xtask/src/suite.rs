@@ -17,18 +17,18 @@ const SLOWEST: usize = 15;
 
 /// Builds everything, runs `cargo test` over the workspace, and adds up the counts of all test binaries.
 ///
-/// The programs of [`waiting`] run beside the others: they take time, but little of the processor's.
+/// The programs of [`beside`] run at the same time as the others: no program alone keeps all processors busy.
 pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     let folder = build::everything()?;
-    let programs = waiting()?;
-    let mut waiting = build::cargo();
-    waiting
+    let programs = beside()?;
+    let mut second = build::cargo();
+    second
         .args(["test", "--workspace", "--no-fail-fast", "--locked"])
         .args(programs.iter().flat_map(|name| ["--test", name]))
         .args(filter)
         .args(["--", "--test-threads=4"])
         .env("WARREN_BUILD_FOLDER", &folder);
-    let waiting = std::thread::spawn(move || waiting.output());
+    let second = std::thread::spawn(move || second.output());
     let mut command = build::cargo();
     command
         .args(["test", "--workspace", "--no-fail-fast", "--locked"])
@@ -50,17 +50,17 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
         }
     });
     let mut total = Counts::default();
-    for line in BufReader::new(output).lines() {
-        let line = line?;
+    for line in BufReader::new(output).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
         println!("{line}");
         total.add(&line);
     }
     let status = child.wait()?;
     let slowest = slowest(starts.try_iter().collect(), Instant::now());
-    let waited =
-        waiting.join().map_err(|_| anyhow!("a thread panicked"))?.context("cargo cannot be started")?;
-    eprint!("{}", String::from_utf8_lossy(&waited.stderr));
-    for line in String::from_utf8_lossy(&waited.stdout).lines() {
+    let second =
+        second.join().map_err(|_| anyhow!("a thread panicked"))?.context("cargo cannot be started")?;
+    eprint!("{}", String::from_utf8_lossy(&second.stderr));
+    for line in String::from_utf8_lossy(&second.stdout).lines() {
         println!("{line}");
         total.add(line);
     }
@@ -71,19 +71,27 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     println!("\n{} passed, {} failed", total.passed, total.failed);
     ensure!(total.ignored == 0, "{} tests were ignored; run them or delete them", total.ignored);
     ensure!(status.success() && total.failed == 0, "tests failed ({status})");
-    ensure!(waited.status.success(), "tests that wait failed ({})", waited.status);
+    ensure!(second.status.success(), "tests beside the others failed ({})", second.status);
     ensure!(total.passed > 0 || filter.is_some(), "no test ran");
     Ok(())
 }
 
-/// The test programs of the tunnel that wait for timers and sessions more than they compute: those with `test = false`
-/// in their manifest. No other test program of the workspace has their names.
-pub(crate) fn waiting() -> Result<Vec<String>> {
-    let manifest = workspace_root().join("tests/tunnel/Cargo.toml");
-    let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
-    let programs = in_manifest(&text);
-    ensure!(!programs.is_empty(), "{}: no test has `test = false`", manifest.display());
-    Ok(programs)
+/// The folders of the packages with programs that run beside the others.
+const PACKAGES: [&str; 2] = ["tests/acceptance", "tests/tunnel"];
+
+/// The test programs that run beside the others: those with `test = false` in the manifests of [`PACKAGES`]. Those of the tunnel
+/// wait more than they compute; those of the acceptance tests balance the time of both. No other test program of the workspace has
+/// their names.
+pub(crate) fn beside() -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for package in PACKAGES {
+        let manifest = workspace_root().join(package).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
+        let programs = in_manifest(&text);
+        ensure!(!programs.is_empty(), "{}: no test has `test = false`", manifest.display());
+        all.extend(programs);
+    }
+    Ok(all)
 }
 
 /// The names of the tests with `test = false`.
@@ -162,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_wait_are_found_in_the_manifest() {
+    fn programs_beside_the_others_are_found_in_the_manifest() {
         let manifest = "[package]\nname = \"p\"\n\n[[test]]\nname = \"a\"\ntest = false\n\n[[test]]\nname = \"b\"\n\n\
                         [[test]]\nname = \"c\"\ntest = false\n\n[lints]\nworkspace = true\n";
         assert_eq!(in_manifest(manifest), ["a", "c"]);
