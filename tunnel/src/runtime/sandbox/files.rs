@@ -18,7 +18,7 @@ const NEWEST: ABI = ABI::V6;
 /// Programs and libraries of the machine, in which there are no secrets: name services load libraries, TLS reads roots.
 const SYSTEM: [&str; 8] = ["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/nix/store", "/gnu/store"];
 /// What the C library and TLS read.
-const READ: [&str; 26] = [
+const READ: [&str; 28] = [
     "/proc",
     "/sys/fs/cgroup",
     "/sys/devices/system/cpu",
@@ -39,12 +39,14 @@ const READ: [&str; 26] = [
     "/etc/iproute2",
     "/etc/ssl/certs",
     "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/openssl.cnf",
     "/etc/pki/tls/certs",
     "/etc/pki/ca-trust/extracted",
     "/etc/ca-certificates",
     "/etc/crypto-policies",
     "/run/systemd/resolve",
+    "/var/lib/ca-certificates",
 ];
 /// Folders with much else in them: of these, only the file itself.
 const SHARED: [&str; 13] = [

@@ -5,8 +5,8 @@
 //! settings read ─► confine: no_new_privs, capabilities, Landlock, seccomp ─► first other thread ─► network
 //! ```
 //!
-//! All four bind the calling thread and the threads that it starts, so they come before the first of these. What an end needs
-//! (removal of an interface, of rules) stays permitted from the start.
+//! All four bind the calling thread and the threads that it starts, so they come before the first of these. Rights for the
+//! end (removal of an interface, of rules) stay.
 
 mod files;
 mod privileges;
@@ -39,7 +39,7 @@ pub enum Demand {
     Require,
 }
 
-/// What the process needs later on.
+/// The needs of the process once it is confined.
 #[derive(Debug, Clone)]
 pub struct Needs {
     /// Capabilities, if it has them now.
@@ -56,7 +56,7 @@ pub struct Needs {
 
 static IN_FORCE: OnceLock<Sandbox> = OnceLock::new();
 
-/// What is in force here; `None` before [`confine`].
+/// The sandbox in force here; `None` before [`confine`].
 pub fn in_force() -> Option<Sandbox> {
     IN_FORCE.get().cloned()
 }
@@ -143,7 +143,7 @@ impl Needs {
     /// The capabilities, with those for files of other users if there are such.
     fn kept(&self) -> Vec<Capability> {
         let mut kept = self.capabilities.clone();
-        // The user that changes interfaces may be any; ports below 1024 may come with a reload.
+        // Ports are opened later: those of proxies, name servers, TLS, and metrics.
         kept.push(Capability::BindService);
         if self.files.of_others() {
             kept.push(Capability::OverrideFileModes);
@@ -152,7 +152,7 @@ impl Needs {
     }
 }
 
-/// What this kernel offers: Landlock's ABI, or why there is none, and whether there are seccomp filters. It changes nothing here.
+/// Tries what this kernel offers: Landlock's ABI, or why there is none, and whether there are seccomp filters. Nothing changes here.
 ///
 /// # Errors
 /// The thread to try it in cannot be started.
