@@ -224,7 +224,7 @@ fn every_thread_of_a_gateway_is_confined() {
     host.ip("address add 10.200.0.2/24 dev lo").unwrap();
     let address: IpAddr = "10.200.0.2".parse().unwrap();
     let fabric = Fabric::new(&[address], REST).unwrap();
-    for (by, capabilities) in [(By::User, BIND), (By::Kernel, NET)] {
+    for (by, capabilities) in [(By::User, BIND), (By::Kernel, BIND | 1 << 12)] {
         let mut gateway = fabric.start_by(by, 0, &host).unwrap();
         all_confined(gateway.daemon.id(), capabilities);
         let sandbox = gateway.status().unwrap()["interface"]["sandbox"].clone();

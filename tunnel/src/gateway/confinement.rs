@@ -50,7 +50,7 @@ pub(super) fn needs(path: &Path, config: &GatewayConfig, forward: &Prepared) -> 
     }
     let mut needs = Needs::new(files);
     if let Some(nft) = forward.program() {
-        needs.capabilities = vec![Capability::NetAdmin, Capability::NetRaw];
+        needs.capabilities = vec![Capability::NetAdmin];
         needs.files.device(Path::new(capabilities::TUN_DEVICE));
         needs.files.in_place(Path::new("/proc/sys/net"));
         needs.files.programs(Some(nft));
