@@ -9,7 +9,7 @@ const TUNNEL: &[&[&str]] = &[&["commands"], &["cli"], &["agent", "gateway"], &["
 const RUNTIME: &[&[&str]] = &[
     &["datapath_runner", "lookups"],
     &["control"],
-    &["metrics", "net", "netstack", "uapi"],
+    &["metrics", "net", "netstack", "sandbox", "uapi"],
     &["datapath", "host", "listen", "log", "random", "status"],
     &["problem", "supervise"],
 ];

@@ -24,6 +24,7 @@ use runtime::{
     host::environment,
     log::{self, LogFormat},
     problem::{Problem, Result},
+    sandbox,
 };
 
 /// Runs one command and returns the exit code: 0 on success, 1 on failure; some commands have their own.
@@ -68,8 +69,10 @@ pub fn run(cli: Cli) -> u8 {
             return or_two(commands::doctor::run(&args));
         }
         Command::EnterNetwork(args) => return commands::exec::enter(&args),
-        Command::MakeSockets => warren_device::namespace::serve(std::io::stdin().as_fd())
-            .map_err(|error| Problem::new(error.to_string())),
+        Command::MakeSockets => {
+            warren_device::namespace::serve(std::io::stdin().as_fd(), sandbox::confine_helper)
+                .map_err(|error| Problem::new(error.to_string()))
+        }
     };
     match result {
         Ok(()) => 0,

@@ -206,7 +206,8 @@ fn check(file: &Path) -> (bool, String) {
 #[test]
 fn other_machines_see_no_page_without_the_password() {
     let fleet = Fleet::new(1).unwrap();
-    let password: PathBuf = fleet.fabric.folder().join("page.password");
+    // The sandbox permits a reload to name files beside those of the start.
+    let password: PathBuf = fleet.fabric.config(0).with_file_name("page.password");
     let write = |text: &str, mode: u32| {
         std::fs::write(&password, text).unwrap();
         std::fs::set_permissions(&password, std::fs::Permissions::from_mode(mode)).unwrap();

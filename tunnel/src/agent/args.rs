@@ -9,7 +9,7 @@ use warren_wire::{
 };
 
 use super::proxies::ServiceArgs;
-use crate::runtime::{ListenAddress, host::InterfaceName, log::LogFormat, problem::Problem};
+use crate::runtime::{ListenAddress, host::InterfaceName, log::LogFormat, problem::Problem, sandbox::Demand};
 
 /// Arguments of `agent`.
 #[derive(Debug, Clone, Args)]
@@ -68,6 +68,9 @@ pub struct AgentArgs {
     /// File with the private key, used instead of the configuration's PrivateKey
     #[arg(long, value_name = "FILE", env = "WARREN_PRIVATE_KEY_FILE")]
     pub private_key_file: Option<PathBuf>,
+    /// Confinement of the process with Landlock, seccomp, and without capabilities that it does not need
+    #[arg(long, value_enum, default_value = "auto", env = "WARREN_SANDBOX")]
+    pub sandbox: Demand,
     /// Undo the changes of a killed agent, then exit
     #[arg(long)]
     pub cleanup: bool,

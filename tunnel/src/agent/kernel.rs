@@ -34,6 +34,7 @@ use crate::runtime::{
     log,
     net::{Netlink, resolve},
     problem::{Context, Problem, Result},
+    sandbox,
     status::{Moved, Peer, Status},
     uapi::{self, errno},
 };
@@ -285,6 +286,7 @@ fn status(
         drops: BTreeMap::new(),
         tls: None,
         services: None,
+        sandbox: sandbox::in_force(),
         peers: read.peers.into_iter().map(peer).collect(),
         // The kernel forgets peers with their counters.
         former_peers: Moved::default(),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! run, scoped ─► supervisor ─► backend ─► userspace, kernel      network, hooks: changes to the machine
+//! confinement: what is given up before the first thread starts
 //! settings ─► enrolled: token ─► gateways                        proxies: for a tunnel without an interface
 //!                                                                echo: for `warren-tunnel ping`
 //! ```
@@ -10,6 +11,7 @@ mod args;
 mod backend;
 mod carriers;
 mod choice;
+mod confinement;
 mod echo;
 mod enrolled;
 mod events;

@@ -1,7 +1,8 @@
 //! The command `agent`.
 
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -10,20 +11,22 @@ use warren_wire::Token;
 use super::{
     args::AgentArgs,
     choice::{self, Chosen},
-    enrolled,
-    events::listen_to_signals,
+    confinement, enrolled,
+    events::{Event, listen_to_signals},
     lock::Lock,
     metrics_source::MetricsSource,
     network,
     settings::{self, Settings},
-    supervisor::Agent,
+    supervisor::{Agent, Private},
 };
 use crate::runtime::{
     ListenAddress,
-    host::{environment, folders},
+    host::{InterfaceName, capabilities, environment, folders},
     log, metrics,
     metrics::Source as _,
-    problem::Result,
+    net::PrivateNetwork,
+    problem::{Problem, Result},
+    sandbox,
 };
 
 /// Runs until a signal ends it.
@@ -36,12 +39,11 @@ pub fn run(args: &AgentArgs) -> Result<()> {
         return clean(args, env_key.as_deref().map(String::as_str));
     }
     let token = enrolled::token(args)?;
-    let claimed = Claimed::take(args, token.is_some())?;
-    let Claimed { chosen, source, .. } = &claimed;
-    let settings = load_settings(args, token, None)?;
+    let mut claimed = Claimed::take(args, token.is_some())?;
+    let settings = claimed.confine(args, token, None, false)?;
     let (events, received) = mpsc::channel();
-    listen_to_signals(&events, source.supervisor())?;
-    Agent::up(settings, chosen, &events, source)?.run(&received)
+    listen_to_signals(&events, claimed.source.supervisor())?;
+    claimed.up(settings, &events)?.run(&received)
 }
 
 /// What an agent needs of this machine. It is taken before a token is used, since an agent that cannot start must neither
@@ -49,8 +51,12 @@ pub fn run(args: &AgentArgs) -> Result<()> {
 pub(super) struct Claimed {
     pub(super) chosen: Chosen,
     pub(super) source: Arc<MetricsSource>,
+    interface: InterfaceName,
+    folder: PathBuf,
+    /// The network of a tunnel in a namespace: its helper starts before this process gives up to start programs.
+    private: Option<Private>,
     _lock: Lock,
-    _metrics: Option<metrics::Server>,
+    metrics: Option<metrics::Server>,
 }
 
 impl Claimed {
@@ -59,34 +65,61 @@ impl Claimed {
     pub(super) fn take(args: &AgentArgs, with_token: bool) -> Result<Claimed> {
         let chosen = choice::choose(args.device)?;
         let interface = settings::interface_of(args, with_token)?;
-        let lock = Lock::take(&interface, &folders::runtime_folder()?)?;
+        let folder = folders::runtime_folder()?;
+        let lock = Lock::take(&interface, &folder)?;
         if with_token {
             args.services.check_addresses()?;
             settings::check_port(args.listen_port)?;
         }
         let source = Arc::new(MetricsSource::default());
-        let metrics = serve_metrics(args.metrics, &source)?;
-        Ok(Claimed { chosen, source, _lock: lock, _metrics: metrics })
+        Ok(Claimed { chosen, source, interface, folder, private: None, _lock: lock, metrics: None })
+    }
+
+    /// Confines this thread, and all that it starts from now on, then reads the settings: those of a file before, since they
+    /// say what is needed; those of a token after, since they come from the network. `patience` limits the time for enrolling.
+    /// With `beside`, other threads of this process stay as they are.
+    ///
+    /// # Errors
+    /// When the settings cannot be read, no gateway accepts the token, or the sandbox is required and not available.
+    pub(super) fn confine(
+        &mut self,
+        args: &AgentArgs,
+        token: Option<Token>,
+        patience: Option<Duration>,
+        beside: bool,
+    ) -> Result<Settings> {
+        let loaded = match &token {
+            Some(_) => None,
+            None => Some(Settings::load(args, env_key().as_deref().map(String::as_str))?),
+        };
+        if self.chosen == Chosen::Namespace {
+            self.private = Some(PrivateNetwork::open()?);
+        }
+        // With the privileges of the start.
+        capabilities::raise_descriptors();
+        let config = loaded.as_ref().map(|settings| &settings.config);
+        let mut needs = confinement::needs(args, &self.interface, &self.chosen, config, &self.folder);
+        needs.beside = beside;
+        sandbox::confine(args.sandbox, &needs)?;
+        self.metrics = serve_metrics(args.metrics, &self.source)?;
+        match (loaded, token) {
+            (Some(settings), _) => Ok(settings),
+            (None, Some(token)) => Settings::enrol(args, token, patience),
+            (None, None) => Err(Problem::new("no configuration given")),
+        }
+    }
+
+    /// Brings the tunnel up.
+    ///
+    /// # Errors
+    /// When it does not come up; all changes are undone.
+    pub(super) fn up(&mut self, settings: Settings, events: &Sender<Event>) -> Result<Agent> {
+        Agent::up(settings, &self.chosen, self.private.take(), events, &self.source)
     }
 }
 
 fn env_key() -> Option<zeroize::Zeroizing<String>> {
     environment::get("WARREN_PRIVATE_KEY")
-}
-
-/// The settings from a token, else from flags, environment and file. `patience` limits the time for enrolling.
-///
-/// # Errors
-/// When they cannot be read, or no gateway accepts the token.
-pub(super) fn load_settings(
-    args: &AgentArgs,
-    token: Option<Token>,
-    patience: Option<Duration>,
-) -> Result<Settings> {
-    if let Some(token) = token {
-        return Settings::enrol(args, token, patience);
-    }
-    Settings::load(args, env_key().as_deref().map(String::as_str))
 }
 
 fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {

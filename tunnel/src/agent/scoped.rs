@@ -12,18 +12,10 @@ use std::{
 
 use warren_wire::config::Config;
 
-use super::{
-    args::AgentArgs,
-    enrolled,
-    events::Event,
-    proxies::Proxies,
-    run::{Claimed, load_settings},
-    supervisor::Agent,
-    tunnel::TunnelHandle,
-};
+use super::{args::AgentArgs, enrolled, events::Event, proxies::Proxies, run::Claimed, tunnel::TunnelHandle};
 use crate::runtime::{
     ListenAddress,
-    problem::{Problem, Result},
+    problem::{Context as _, Problem, Result},
     status::Status,
 };
 
@@ -77,30 +69,33 @@ pub fn with_tunnel<T: Send>(
     work: impl FnOnce(&ScopedTunnel) -> T + Send,
 ) -> Result<T> {
     let token = enrolled::token(args)?;
-    let claimed = Claimed::take(args, token.is_some())?;
-    let Claimed { chosen, source, .. } = &claimed;
-    let mut settings = load_settings(args, token, Some(patience))?;
-    if chosen.is_inside() {
-        // The command learns the addresses from its environment, so any free port works and agents do not conflict.
-        settings.services.or_proxies(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into()));
-    }
+    let mut claimed = Claimed::take(args, token.is_some())?;
     let (events, received) = mpsc::channel();
-    let config = settings.config.clone();
-    let agent = Agent::up(settings, chosen, &events, source)?;
-    let (proxies, network) = (agent.tunnel.proxies(), agent.tunnel.network());
-    let scoped = ScopedTunnel { handle: agent.tunnel.handle(), proxies, network, config };
+    let (bring, brought) = mpsc::channel::<ScopedTunnel>();
     thread::scope(|scope| {
-        let done = Done(events);
-        let worker = scope.spawn(move || {
+        let done = Done(events.clone());
+        // It starts before this thread is confined: what it does and starts is the user's own.
+        let worker = thread::Builder::new().name("command".into()).spawn_scoped(scope, move || {
             let _done = done;
-            work(&scoped)
+            brought.recv().ok().map(|scoped| work(&scoped))
         });
+        let worker = worker.while_doing(|| "cannot start the thread for the command".into())?;
+        // Dropped at the latest with an error of the next lines, which ends the worker.
+        let bring = bring;
+        let mut settings = claimed.confine(args, token, Some(patience), true)?;
+        if claimed.chosen.is_inside() {
+            // The command learns the addresses from its environment, so any free port works and agents do not conflict.
+            settings.services.or_proxies(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into()));
+        }
+        let config = settings.config.clone();
+        let agent = claimed.up(settings, &events)?;
+        let (proxies, network) = (agent.tunnel.proxies(), agent.tunnel.network());
+        _ = bring.send(ScopedTunnel { handle: agent.tunnel.handle(), proxies, network, config });
         if let Err(problem) = agent.run(&received) {
             failed(&problem);
         }
-        worker.join().map_err(|_| {
-            Problem::new("the task that uses the tunnel panicked; this is a defect, see the log")
-        })
+        let gone = || Problem::new("the task that uses the tunnel panicked; this is a defect, see the log");
+        worker.join().ok().flatten().ok_or_else(gone)
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use signal_hook::consts::SIGINT;
+use warren_device::tun::Queue;
 use warren_wire::{
     PublicKey,
     config::{Config, Peer},
@@ -25,15 +26,18 @@ use super::{
 };
 use crate::runtime::{
     control::DATAPATH,
-    host::capabilities,
     log,
     metrics::Source as _,
-    net::Change,
+    net::{Change, PrivateNetwork},
     problem::{Problem, Result},
+    sandbox,
     status::Status,
     supervise::Supervisor,
     uapi::Gateway,
 };
+
+/// The network of a tunnel in a namespace, and the link to it.
+pub(super) type Private = (PrivateNetwork, Queue);
 
 /// A tunnel that is up.
 pub(super) struct Agent {
@@ -49,13 +53,14 @@ impl Agent {
     pub(super) fn up(
         settings: Settings,
         chosen: &Chosen,
+        private: Option<Private>,
         events: &Sender<Event>,
         source: &Arc<MetricsSource>,
     ) -> Result<Self> {
         let leased = settings.source.clone();
         let deaths = events.clone();
         source.supervisor().on_death(move |name| _ = deaths.send(Event::Failed(name.to_owned())));
-        Self::start(settings, chosen, events, source).inspect_err(|_| {
+        Self::start(settings, chosen, private, events, source).inspect_err(|_| {
             source.supervisor().end();
             if let Source::Token(enrolled) = leased {
                 enrolled.release();
@@ -66,6 +71,7 @@ impl Agent {
     fn start(
         settings: Settings,
         chosen: &Chosen,
+        private: Option<Private>,
         events: &Sender<Event>,
         source: &Arc<MetricsSource>,
     ) -> Result<Self> {
@@ -77,7 +83,7 @@ impl Agent {
             );
         }
         let Chosen::Interface(backend) = *chosen else {
-            let tunnel = Self::bring_up_alone(&settings, chosen, events, source.supervisor())?;
+            let tunnel = Self::bring_up_alone(&settings, chosen, private, events, source.supervisor())?;
             source.set(tunnel.handle());
             watch_gateways(&settings, tunnel.as_ref(), events, source.supervisor())?;
             return Ok(Self { settings, network: None, tunnel, source: Arc::clone(source) });
@@ -106,6 +112,7 @@ impl Agent {
     fn bring_up_alone(
         settings: &Settings,
         chosen: &Chosen,
+        private: Option<Private>,
         events: &Sender<Event>,
         supervisor: &Supervisor,
     ) -> Result<Box<dyn Tunnel>> {
@@ -123,11 +130,13 @@ impl Agent {
                     .hint("remove it from the file"),
             );
         }
-        capabilities::raise_descriptors();
         let reloader = Reloader { events: events.clone(), supervisor: supervisor.clone() };
         let Up { tunnel, reason, .. } = match chosen {
             Chosen::Netstack(why) => UserspaceTunnel::over_netstack(settings, reloader, why)?,
-            _ => UserspaceTunnel::over_namespace(settings, reloader)?,
+            _ => {
+                let private = private.map_or_else(PrivateNetwork::open, Ok)?;
+                UserspaceTunnel::over_namespace(settings, private, reloader)?
+            }
         };
         announce(tunnel.handle().status()?, &reason);
         Ok(tunnel)
@@ -159,7 +168,7 @@ impl Agent {
         loop {
             match events.recv() {
                 Ok(Event::Reload(requester)) => {
-                    let result = self.reload();
+                    let result = self.reload().map_err(sandbox::explain);
                     match &result {
                         Ok(changes) => {
                             tracing::info!(interface = %self.settings.interface, "reloaded: {changes}");

@@ -9,7 +9,7 @@ use warren_wire::token::{TokenId, USES_DEFAULT};
 use warren_wire::{Name, PublicKey};
 
 use super::help;
-use crate::runtime::{ListenAddress, log::LogFormat};
+use crate::runtime::{ListenAddress, log::LogFormat, sandbox::Demand};
 
 /// Arguments of `gateway`.
 #[derive(Debug, Args)]
@@ -20,6 +20,9 @@ pub struct GatewayArgs {
     /// Address on which to serve /metrics, /healthz, /readyz and the page for operators, or `off` [default: the file's, else 127.0.0.1:9586]
     #[arg(long, value_name = "ADDR", env = "WARREN_METRICS")]
     pub metrics: Option<ListenAddress>,
+    /// Confinement of the process with Landlock, seccomp, and without capabilities that it does not need [default: the file's, else auto]
+    #[arg(long, value_enum, env = "WARREN_SANDBOX")]
+    pub sandbox: Option<Demand>,
     /// Format of log lines
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
     pub log_format: LogFormat,

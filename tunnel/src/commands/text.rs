@@ -35,6 +35,9 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
     for missing in now.offloads.iter().filter(|offload| !offload.on) {
         line("missing offload", &format!("{}: {}", missing.name, missing.why));
     }
+    if let Some(sandbox) = &now.sandbox {
+        line("sandbox", &sandbox.text());
+    }
     if let Some(tls) = &now.tls {
         line("tls port", &format!("{}, {} connections open, pin {}", tls.address, tls.connections, tls.pin));
         line(

@@ -13,6 +13,7 @@
 mod access;
 pub mod admin;
 mod audit;
+mod confinement;
 mod enrolment_handler;
 mod events;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use settings::{check, config};
 
 use crate::runtime::host::{capabilities, secret};
 use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::sandbox::{self, Demand};
 use crate::runtime::supervise::Supervisor;
 use crate::runtime::{ListenAddress, log, random};
 use running::Running;
@@ -59,9 +61,14 @@ enum Event {
 ///
 /// # Errors
 /// The reason why it did not start, or that its data path has stopped.
-pub fn run(path: &Path, metrics: Option<ListenAddress>) -> Result<()> {
+pub fn run(path: &Path, metrics: Option<ListenAddress>, demand: Option<Demand>) -> Result<()> {
     let settings = Settings::read(path)?;
     capabilities::raise_descriptors();
+    let forward = forward::prepare(&settings.config)?;
+    // Its buffers may need a capability that is then given up.
+    let udp = ports::bind(settings.config.listen.udp)?;
+    let needs = confinement::needs(path, &settings.config, &forward)?;
+    sandbox::confine(confinement::demand(demand, &settings.config), &needs)?;
     let (events, received) = mpsc::channel();
     let supervisor = Supervisor::default();
     supervisor.on_death({
@@ -69,10 +76,10 @@ pub fn run(path: &Path, metrics: Option<ListenAddress>) -> Result<()> {
         move |name| _ = events.send(Event::Failed(name.to_owned()))
     });
     listen_to_signals(events, &supervisor)?;
-    let running = Running::up(settings, metrics, &supervisor)?;
+    let running = Running::up(settings, metrics, (udp, forward), &supervisor)?;
     loop {
         match received.recv() {
-            Ok(Event::Reload) => match running.reload() {
+            Ok(Event::Reload) => match running.reload().map_err(sandbox::explain) {
                 Ok(changes) => tracing::info!("reloaded: {changes}"),
                 Err(problem) => log::warn(&problem),
             },

@@ -19,6 +19,7 @@ use warren_lease as lease;
 use warren_proto::engine::{Engine, EngineConfig};
 use warren_store::{Member as LiveGateway, Presence, Store};
 use warren_transport::tls::Listener;
+use warren_transport::udp::Udp;
 use warren_wire::gateway::{GatewayConfig, StoreConfig};
 use warren_wire::token::VerifyingKey;
 use warren_wire::{PublicKey, UnixTime};
@@ -28,11 +29,11 @@ use super::admin::server;
 use super::audit::Audit;
 use super::enrolment_handler::EnrolmentHandler;
 use super::events::Events;
-use super::forward::{self, Forward, ForwardContext, Forwarder};
+use super::forward::{self, Forward, ForwardContext, Forwarder, Prepared};
 use super::name_server::NameServer;
 use super::page::{Others, Page};
 use super::peers::PeerTable;
-use super::ports::{self, bind, listen, listen_limits, metrics_address, serve_metrics};
+use super::ports::{self, listen, listen_limits, metrics_address, serve_metrics};
 use super::reconciler::{PeerReconciler, ReconcilerHandle};
 use super::settings::{self, Settings};
 use super::sites::Sites;
@@ -124,6 +125,7 @@ impl Running {
     pub(super) fn up(
         settings: Settings,
         metrics: Option<ListenAddress>,
+        (udp, prepared): (Udp, Prepared),
         supervisor: &Supervisor,
     ) -> Result<Self> {
         let Settings { path, config, key, identity } = settings;
@@ -145,7 +147,7 @@ impl Running {
         let events_log = Arc::new(Events::default());
         let peer_table = Arc::new(PeerTable::default());
 
-        let udp = Arc::new(bind(config.listen.udp)?);
+        let udp = Arc::new(udp);
         let engine = Engine::new(
             EngineConfig { answer_strangers: true, ..EngineConfig::new(key.clone()) },
             *random()?,
@@ -158,7 +160,7 @@ impl Running {
             access: Arc::clone(&access),
             audit: Arc::clone(&audit),
         };
-        let Forwarder { forward, device, inside, reason } = forward::start(&config, &context)?;
+        let Forwarder { forward, device, inside, reason } = forward::start(&config, prepared, &context)?;
         let forwarding = Forwarding { forward: Arc::clone(&forward), reason };
         let datapath = Box::new(DatapathRunner::start(
             engine.plane(),
@@ -345,6 +347,7 @@ impl Inner {
             ("[store]", before.store != after.store),
             ("[audit]", before.audit != after.audit),
             ("forwarding", before.forwarding != after.forwarding),
+            ("sandbox", before.sandbox != after.sandbox),
             ("[site] addresses", before.site.addresses != after.site.addresses),
             (
                 "whether pods have DNS ([[dns.zones]] or a rule about a group)",

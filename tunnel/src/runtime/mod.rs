@@ -4,6 +4,8 @@
 //! lookups ──┐                       supervise: what runs, and what has died
 //! uapi ─────┴─► control: the engine's thread ─► datapath_runner ─► datapath: packets
 //! metrics, log ◄─ status       net: addresses, routes, DNS, journal ─► host: files and privileges
+//!
+//! sandbox: what the process gives up before it hears anything
 //! ```
 
 pub mod control;
@@ -18,6 +20,7 @@ pub mod net;
 pub(crate) mod netstack;
 pub mod problem;
 mod random;
+pub mod sandbox;
 pub mod status;
 pub mod supervise;
 pub mod uapi;

@@ -48,6 +48,9 @@ pub struct Status {
     /// Proxies and port forwards of a tunnel without an interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub services: Option<Services>,
+    /// What confines the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
     /// All peers.
     pub peers: Vec<Peer>,
     /// Traffic of peers that have been removed.
@@ -75,6 +78,60 @@ pub struct DnsTest {
     pub answer: Option<String>,
     /// The time until then.
     pub milliseconds: u64,
+}
+
+/// What confines a process.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Sandbox {
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<String>,
+    /// The version of Landlock's ABI in force; 0 if none is.
+    pub landlock_abi: u32,
+    /// Whether system calls are filtered.
+    pub seccomp: bool,
+    /// Whether no program that it starts gains privileges.
+    pub no_new_privileges: bool,
+    /// Whether it may start programs of the machine.
+    pub programs: bool,
+    /// Whether threads that start the user's program are outside.
+    pub beside: bool,
+    /// Its user.
+    pub user: u32,
+    /// Its capabilities.
+    pub capabilities: Vec<String>,
+    /// What the kernel does not offer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+impl Sandbox {
+    /// It in one line.
+    pub fn text(&self) -> String {
+        let capabilities = match self.capabilities.as_slice() {
+            [] => "no capabilities".to_owned(),
+            // Those of root in full are too many to name.
+            many if many.len() > 6 => format!("{} capabilities", many.len()),
+            few => few.join(", "),
+        };
+        let who = format!("user {}, {capabilities}", self.user);
+        if let Some(why) = &self.off {
+            return format!("none: {why}; {who}");
+        }
+        let mut parts = Vec::new();
+        if self.landlock_abi > 0 {
+            parts.push(format!("Landlock (ABI {})", self.landlock_abi));
+        }
+        if self.seccomp {
+            parts.push("seccomp".to_owned());
+        }
+        parts.push(if self.programs { "starts programs" } else { "starts no programs" }.to_owned());
+        if self.beside {
+            parts.push("except the threads that run the command".to_owned());
+        }
+        parts.extend(self.missing.iter().cloned());
+        format!("{}; {who}", parts.join(", "))
+    }
 }
 
 /// Bytes of UDP payload.
@@ -390,6 +447,13 @@ pub(crate) mod tests {
                     limit_bytes: 32 << 20,
                     streams: [("bbr".to_owned(), 2), ("cubic".to_owned(), 0)].into(),
                 }),
+            }),
+            sandbox: Some(Sandbox {
+                landlock_abi: 6,
+                seccomp: true,
+                no_new_privileges: true,
+                user: 65534,
+                ..Sandbox::default()
             }),
             peers: vec![peer, silent],
             former_peers: Moved { rx_bytes: 5000, tx_bytes: 700 },

@@ -13,6 +13,7 @@ use netlink_packet_generic::{
 };
 use netlink_packet_wireguard::{WireguardAttribute, WireguardCmd, WireguardMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::KernelOwn;
 
@@ -31,7 +32,14 @@ pub(super) fn set(name: &str, own: &KernelOwn<'_>) -> io::Result<()> {
     let mut message =
         GenlMessage::from_payload(WireguardMessage { cmd: WireguardCmd::SetDevice, attributes });
     message.set_resolved_family_id(family(&socket)?);
-    request(&socket, message, NLM_F_REQUEST | NLM_F_ACK).map(drop)
+    let overwrite = |message: &mut WireguardMessage| {
+        for attribute in &mut message.attributes {
+            if let WireguardAttribute::PrivateKey(key) = attribute {
+                key.zeroize();
+            }
+        }
+    };
+    request(&socket, message, NLM_F_REQUEST | NLM_F_ACK, overwrite).map(drop)
 }
 
 /// The number that the kernel gave to the family `wireguard` when its module was loaded.
@@ -40,7 +48,7 @@ fn family(socket: &Socket) -> io::Result<u16> {
         cmd: GenlCtrlCmd::GetFamily,
         nlas: vec![GenlCtrlAttrs::FamilyName("wireguard".into())],
     });
-    let answer = request(socket, message, NLM_F_REQUEST)?;
+    let answer = request(socket, message, NLM_F_REQUEST, |_| {})?;
     let attributes = answer.map(|answer| answer.payload.nlas).unwrap_or_default();
     let number = attributes.into_iter().find_map(|attribute| match attribute {
         GenlCtrlAttrs::FamilyId(number) => Some(number),
@@ -49,8 +57,14 @@ fn family(socket: &Socket) -> io::Result<u16> {
     number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the kernel names no family `wireguard`"))
 }
 
-/// Sends a request, and returns its only answer, which may be just that it was done.
-fn request<T>(socket: &Socket, message: GenlMessage<T>, flags: u16) -> io::Result<Option<GenlMessage<T>>>
+/// Sends a request, and returns its only answer, which may be just that it was done. What was sent is overwritten, as is the
+/// answer, since an error has the request in it; `overwrite` does the same for the secrets of the message.
+fn request<T>(
+    socket: &Socket,
+    message: GenlMessage<T>,
+    flags: u16,
+    overwrite: impl FnOnce(&mut T),
+) -> io::Result<Option<GenlMessage<T>>>
 where
     T: Debug + Clone + PartialEq + Eq,
     GenlMessage<T>: NetlinkSerializable + NetlinkDeserializable,
@@ -58,11 +72,14 @@ where
     let mut message = NetlinkMessage::from(message);
     message.header.flags = flags;
     message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
+    let mut bytes = Zeroizing::new(vec![0; message.buffer_len()]);
     message.serialize(&mut bytes);
+    if let NetlinkPayload::InnerMessage(inner) = &mut message.payload {
+        overwrite(&mut inner.payload);
+    }
     socket.send(&bytes, 0)?;
-    let mut answer = Vec::with_capacity(ANSWER);
-    socket.recv(&mut answer, 0)?;
+    let mut answer = Zeroizing::new(Vec::with_capacity(ANSWER));
+    socket.recv(&mut *answer, 0)?;
     let answer = NetlinkMessage::<GenlMessage<T>>::deserialize(&answer)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
     match answer.payload {

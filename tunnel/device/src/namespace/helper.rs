@@ -18,22 +18,25 @@ const REQUEST: usize = 12;
 /// An errno, or 0.
 const ANSWER: usize = 4;
 
-/// Enters a user namespace with a network of its own, and makes sockets there until the other end of `channel` has gone. The
-/// process must have one thread.
+/// Enters a user namespace with a network of its own, calls `entered`, and makes sockets there until the other end of `channel`
+/// has gone. The process must have one thread.
 ///
 /// # Errors
 /// The namespaces are refused, which the other end is told too.
-pub fn serve(channel: BorrowedFd<'_>) -> io::Result<()> {
+pub fn serve(channel: BorrowedFd<'_>, entered: impl FnOnce()) -> io::Result<()> {
     let own = std::fs::metadata("/proc/self").map(|own| (own.uid(), own.gid()));
     #[expect(unsafe_code, reason = "a process with one thread shares no descriptors")]
     // SAFETY: no file descriptors are unshared (no CLONE_FILES), so what is open here stays valid.
-    let entered = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) };
-    if let (Ok(()), Ok((user, group))) = (&entered, own) {
+    let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) };
+    if let (Ok(()), Ok((user, group))) = (&unshared, own) {
         // Where it is refused, programs inside are nobody's, which harms only those that look.
         _ = keep_ids(user, group);
     }
-    send_result(channel, entered.map(|()| None))?;
-    entered?;
+    if unshared.is_ok() {
+        entered();
+    }
+    send_result(channel, unshared.map(|()| None))?;
+    unshared?;
     let mut request = [0; REQUEST];
     loop {
         match recv(channel, &mut request, RecvFlags::empty()) {

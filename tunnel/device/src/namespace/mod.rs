@@ -94,6 +94,8 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
+        // A sandbox may forbid signals to a process that is older than it. The helper also ends with its channel.
+        _ = shutdown(&*self.channel.get_mut(), Shutdown::Both);
         // It has nothing to put in order.
         _ = self.helper.kill();
         _ = self.helper.wait();

@@ -136,8 +136,11 @@ impl UserspaceTunnel {
     }
 
     /// Starts a tunnel that ends in the kernel's stack, in a namespace of its own.
-    pub(super) fn over_namespace(settings: &Settings, reloader: Reloader) -> Result<Up> {
-        let (mut network, queue) = PrivateNetwork::open()?;
+    pub(super) fn over_namespace(
+        settings: &Settings,
+        (mut network, queue): (PrivateNetwork, Queue),
+        reloader: Reloader,
+    ) -> Result<Up> {
         let (info, file_peers) =
             Self::without_interface(settings, "userns", "requested", device_offloads(&queue));
         network.configure(own_addresses(&settings.config).into_iter(), info.mtu)?;

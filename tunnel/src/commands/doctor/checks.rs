@@ -49,6 +49,7 @@ pub(super) fn examine(config: Option<&Config>) -> Report {
     });
     let tun = tun_device(&mut findings);
     findings.push(pod::user_namespaces());
+    findings.push(pod::sandbox());
     let in_kernel = kernel_wireguard(&mut findings, permitted);
     if permitted && tun {
         findings.push(tun_offloads());

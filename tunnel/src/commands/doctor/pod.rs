@@ -9,7 +9,7 @@ use std::{
 use warren_wire::config::{Config, Host};
 
 use super::Finding;
-use crate::runtime::net::PrivateNetwork;
+use crate::runtime::{net::PrivateNetwork, sandbox};
 
 /// The port on which networks usually permit TLS.
 const TLS_PORT: u16 = 443;
@@ -33,6 +33,24 @@ pub(super) fn user_namespaces() -> Finding {
             )
         }
     }
+}
+
+/// What an agent or gateway could confine itself with. It works without, so none is no limitation.
+pub(super) fn sandbox() -> Finding {
+    const CHECK: &str = "sandbox";
+    let (landlock, seccomp) = match sandbox::offered() {
+        Ok(offered) => offered,
+        Err(error) => return Finding::ok(CHECK, format!("not tested: {error}")),
+    };
+    let landlock = match landlock {
+        Ok(abi) => format!("Landlock is available (ABI {abi})"),
+        Err(why) => format!("Landlock is not available: {why}"),
+    };
+    let seccomp = match seccomp {
+        Ok(()) => "seccomp is available".to_owned(),
+        Err(why) => format!("seccomp is not available: {why}"),
+    };
+    Finding::ok(CHECK, format!("{landlock}; {seccomp}"))
 }
 
 /// How a gateway on this machine would forward. Both modes are fine.

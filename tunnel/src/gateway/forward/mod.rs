@@ -12,6 +12,7 @@ mod kernel;
 mod nat;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -91,13 +92,48 @@ pub(super) struct ForwardContext {
     pub(super) audit: Arc<Audit>,
 }
 
-/// Starts the configured forwarding mode, or the best that is available.
+/// A chosen forwarding mode.
+pub(super) struct Prepared {
+    chosen: Chosen,
+    program: Option<PathBuf>,
+    folder: PathBuf,
+}
+
+impl Prepared {
+    /// The program that this mode runs, if it does.
+    pub(super) fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
+    }
+}
+
+/// Chooses the configured forwarding mode, or the best that is available, and reverts what a killed gateway left if this one
+/// does not replace it.
 ///
 /// # Errors
 /// The configured mode is not available.
-pub(super) fn start(config: &GatewayConfig, context: &ForwardContext) -> Result<Forwarder> {
+pub(super) fn prepare(config: &GatewayConfig) -> Result<Prepared> {
     let folder = folders::runtime_folder()?;
-    let reason = match choice::choose(config)? {
+    let chosen = choice::choose(config)?;
+    let program = match &chosen {
+        Chosen::Kernel { .. } => Some(kernel::program()?),
+        Chosen::User(_) => {
+            kernel::clean(&config.name, &folder)?;
+            None
+        }
+    };
+    Ok(Prepared { chosen, program, folder })
+}
+
+/// Starts the chosen forwarding mode.
+///
+/// # Errors
+/// It is not available after all, and required.
+pub(super) fn start(
+    config: &GatewayConfig,
+    Prepared { chosen, folder, .. }: Prepared,
+    context: &ForwardContext,
+) -> Result<Forwarder> {
+    let reason = match chosen {
         Chosen::Kernel { reason, required } => match Kernel::start(config, &folder, context) {
             Ok((forward, queues)) => {
                 tracing::info!(interface = %forward.interface(), "forwarding in the kernel");
@@ -114,10 +150,7 @@ pub(super) fn start(config: &GatewayConfig, context: &ForwardContext) -> Result<
                 format!("the kernel refused: {}", problem.what())
             }
         },
-        Chosen::User(reason) => {
-            kernel::clean(&config.name, &folder)?;
-            reason
-        }
+        Chosen::User(reason) => reason,
     };
     let (forward, device, net) = start_user(config, context)?;
     Ok(Forwarder { forward, device, inside: Inside::User(net), reason })

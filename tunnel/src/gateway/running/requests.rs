@@ -3,6 +3,7 @@
 use super::Inner;
 use crate::gateway::admin::{AdminRequest, AdminResponse};
 use crate::runtime::problem::{Problem, Result};
+use crate::runtime::sandbox;
 
 /// Executes a request of an operator.
 ///
@@ -46,6 +47,8 @@ pub(super) fn answer(request: &AdminRequest, inner: &Inner) -> Result<AdminRespo
             let rest = if peers { "its leases are ended" } else { "its leases stay" };
             AdminResponse::Done(format!("token {token} is revoked; {rest}"))
         }
-        AdminRequest::Reload => AdminResponse::Done(format!("reloaded: {}", inner.reload()?)),
+        AdminRequest::Reload => {
+            AdminResponse::Done(format!("reloaded: {}", inner.reload().map_err(sandbox::explain)?))
+        }
     })
 }

@@ -9,6 +9,7 @@ use warren_transport::tls::{Listener, Pin};
 use warren_wire::config::{Endpoint, Host};
 
 use super::{carriers::PeerCarriers, model::Model};
+use crate::runtime::sandbox;
 use crate::runtime::status::{DnsZone, Moved, Offload, Peer, Services, Status, TlsListen};
 
 /// Facts about the interface that the control thread learns from the agent.
@@ -114,6 +115,7 @@ pub(super) fn status(
         drops,
         tls: facts.tls.as_ref().map(|tls| tls.status(connections)),
         services: facts.services.as_ref().map(ServiceCounters::read),
+        sandbox: sandbox::in_force(),
         peers: peers.into_iter().map(|known| peer(known, model, carriers)).collect(),
         former_peers: Moved { rx_bytes: departed.rx_bytes, tx_bytes: departed.tx_bytes },
     }

@@ -120,6 +120,14 @@ pub fn render(status: &Status, rate: Option<Rate>) -> String {
             text.line("drops_total", &[name[0], ("reason", reason)], n);
         }
     }
+    if let Some(sandbox) = &status.sandbox {
+        text.head("sandbox_landlock_abi", "gauge", "Version of Landlock's ABI in force; 0 if none is.");
+        text.line("sandbox_landlock_abi", &name, sandbox.landlock_abi);
+        text.head("sandbox_seccomp", "gauge", "1 while system calls are filtered.");
+        text.line("sandbox_seccomp", &name, u8::from(sandbox.seccomp));
+        text.head("sandbox_capabilities", "gauge", "Number of capabilities of the process.");
+        text.line("sandbox_capabilities", &name, sandbox.capabilities.len());
+    }
     if let Some(tls) = &status.tls {
         text.head("tls_connections", "gauge", "Open tunnels on the TLS port.");
         text.line("tls_connections", &name, tls.connections);

@@ -103,6 +103,9 @@ pub struct GatewayConfig {
     /// The forwarding mode.
     #[serde(default)]
     pub forwarding: Forwarding,
+    /// How much the process confines itself.
+    #[serde(default)]
+    pub sandbox: Sandbox,
     /// Congestion control of TCP to peers whose group sets none.
     #[serde(default)]
     pub congestion: Congestion,
@@ -252,6 +255,19 @@ pub enum Forwarding {
     Kernel,
     /// Sockets of this process.
     User,
+}
+
+/// How much a gateway confines itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    /// As much as the kernel offers.
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
+    /// In full; it does not start without.
+    Require,
 }
 
 /// Congestion control of the connections that end at the gateway.

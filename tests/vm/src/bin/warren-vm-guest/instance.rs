@@ -58,6 +58,15 @@ fn started() -> Result<()> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     // CAP_NET_BIND_SERVICE and nothing else.
     ensure!(status.contains("CapEff:\t0000000000000400"), "{status}");
+    // The unit permits it to confine itself further.
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let status = fs::read_to_string(task?.path().join("status"))?;
+        ensure!(status.contains("Seccomp:\t2") && status.contains("NoNewPrivs:\t1"), "{status}");
+    }
+    let told: serde_json::Value = serde_json::from_str(&ours(&["gateway", "status", "--json"])?)?;
+    let sandbox = &told["interface"]["sandbox"];
+    ensure!(sandbox["landlock_abi"].as_u64() >= Some(1) && sandbox["seccomp"] == true, "{sandbox}");
+    ensure!(sandbox["missing"].is_null() && sandbox["programs"] == false, "{sandbox}");
     let key = fs::metadata("/run/warren/gateway.key")?;
     same("mode of the key", &(key.permissions().mode() & 0o077), &0)?;
     ensure!(key.uid() != 0, "the key is root's");

@@ -19,7 +19,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -69,6 +69,14 @@ struct State {
     /// Counters of tables that were replaced.
     before: BTreeMap<String, Count>,
     last: Option<(Instant, ForwardCounters)>,
+}
+
+/// The program that sets the rules.
+///
+/// # Errors
+/// It is not installed.
+pub(in crate::gateway) fn program() -> Result<PathBuf> {
+    Nft::find().map(Nft::into_path)
 }
 
 /// Reverts the changes of a killed gateway of this name, for a gateway that does not forward in the kernel.

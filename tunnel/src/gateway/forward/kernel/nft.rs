@@ -92,6 +92,11 @@ impl Nft {
     ///
     /// # Errors
     /// There is no such table, or another message of nft.
+    /// Its path.
+    pub(super) fn into_path(self) -> PathBuf {
+        self.0
+    }
+
     pub(super) fn counters(&self, table: &str) -> Result<BTreeMap<String, Count>> {
         let text = self.call(&["--json", "list", "counters", "table", "inet", table], "")?;
         counters(&text)
