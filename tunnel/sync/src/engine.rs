@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{RwLock, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::error::SyncError;
@@ -187,6 +187,8 @@ pub(crate) struct Shared {
     connections: Semaphore,
     memory: Semaphore,
     free_at: Mutex<Instant>,
+    /// Held while a thread writes to a file.
+    writing: Arc<RwLock<()>>,
 }
 
 impl Shared {
@@ -205,6 +207,24 @@ impl Shared {
     pub(crate) async fn memory(&self, bytes: u64) -> Option<SemaphorePermit<'_>> {
         let pages = bytes.div_ceil(PAGE).min(self.options.memory / PAGE);
         self.memory.acquire_many(u32::try_from(pages).unwrap_or(u32::MAX)).await.ok()
+    }
+
+    /// Writes to a file on a thread that may block. The thread goes on if the transfer is dropped, so whoever begins it again waits
+    /// until everything is [`Shared::settled`].
+    pub(crate) async fn writing<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        let guard = Arc::clone(&self.writing).read_owned().await;
+        blocking(move || {
+            let done = work();
+            drop(guard);
+            done
+        })
+        .await
+    }
+
+    /// Waits for the writes of transfers that were dropped. One that is late would truncate a file that is complete by then, or write
+    /// an earlier version into it.
+    pub(crate) async fn settled(&self) {
+        drop(self.writing.write().await);
     }
 
     /// Waits until the rate permits `bytes` more.
@@ -267,6 +287,7 @@ impl Engine {
             connections: Semaphore::new(options.connections.max(1)),
             memory: Semaphore::new(usize::try_from(options.memory / PAGE).unwrap_or(1).max(1)),
             free_at: Mutex::new(Instant::now()),
+            writing: Arc::default(),
             index: Mutex::new(index),
             touched: Mutex::default(),
             source,
@@ -345,6 +366,7 @@ impl Engine {
     /// The destination cannot be written at all, or many objects failed and none was transferred.
     pub async fn run(&self, plan: &Plan) -> Result<Summary, SyncError> {
         let shared = &self.shared;
+        shared.settled().await;
         shared.progress.event(&Event::Planned(plan));
         let mut summary = Summary { unchanged: plan.unchanged.len() as u64, ..Summary::default() };
         for (name, why) in &plan.refused {
@@ -428,5 +450,44 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Silent;
+
+    impl Progress for Silent {
+        fn event(&self, _: &Event<'_>) {}
+    }
+
+    #[tokio::test]
+    async fn a_run_waits_for_the_writes_of_a_transfer_that_was_dropped() {
+        let home = tempfile::tempdir().unwrap();
+        let [source, dest] = ["source", "dest"].map(|name| home.path().join(name));
+        std::fs::create_dir_all(&source).unwrap();
+        std::fs::write(source.join("a"), b"whole").unwrap();
+        let (from, to) = (Place::Folder(source), Place::Folder(dest.clone()));
+        let options = Options::new(home.path().to_owned());
+        let engine = Engine::new(from, to, options, Arc::new(Silent)).await.unwrap();
+        let plan = engine.plan().await.unwrap();
+        // It is dropped while its thread is about to truncate the incomplete file.
+        let (proceed, wait) = std::sync::mpsc::channel::<()>();
+        let paths = local::Paths::of(&dest, "a");
+        let late = paths.clone();
+        let dropped = engine.shared.writing(move || {
+            wait.recv().unwrap();
+            [late.partial, late.whole]
+                .map(|path| File::options().write(true).truncate(true).open(path).is_ok())
+        });
+        assert!(tokio::time::timeout(Duration::from_millis(20), dropped).await.is_err());
+        let mut run = std::pin::pin!(engine.run(&plan));
+        assert!(tokio::time::timeout(Duration::from_millis(100), &mut run).await.is_err());
+        proceed.send(()).unwrap();
+        assert_eq!(run.await.unwrap().copied, 1);
+        engine.shared.settled().await;
+        assert_eq!(std::fs::read(paths.whole).unwrap(), b"whole");
     }
 }

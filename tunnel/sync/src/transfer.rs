@@ -83,6 +83,8 @@ impl Shared {
                 }
                 Err(error) if error.kind == Kind::Changed && restarts < RESTARTS => {
                     restarts += 1;
+                    // The first part that fails drops the others.
+                    self.settled().await;
                     entry.stamp = self.current(&entry.name).await?;
                     self.progress.event(&Event::Restarted { name: &entry.name });
                 }
@@ -179,7 +181,7 @@ impl Shared {
         let paths = Paths::of(root, &entry.name);
         self.step(Step::Write).await;
         let (name, stamp, at) = (entry.name.clone(), entry.stamp.clone(), paths.clone());
-        let opened = blocking(move || local::resume(&at, &name, &stamp)).await;
+        let opened = self.writing(move || local::resume(&at, &name, &stamp)).await;
         let (file, before) = opened.map_err(|error| failed(&error))?;
         let file = Arc::new(file);
         let parts = match &before {
@@ -235,7 +237,7 @@ impl Shared {
         };
         self.step(Step::Seal).await;
         let modified = entry.stamp.modified;
-        blocking(move || local::seal(&file, modified)).await.map_err(|error| failed(&error))?;
+        self.writing(move || local::seal(&file, modified)).await.map_err(|error| failed(&error))?;
         self.step(Step::Rename).await;
         std::fs::rename(&paths.partial, &paths.whole).map_err(|error| failed(&error))?;
         self.step(Step::Journal).await;
@@ -271,18 +273,19 @@ impl Shared {
                 self.step(Step::Write).await;
                 let (file, write) = (Arc::clone(file), std::mem::take(&mut pieces));
                 let length = std::mem::take(&mut waiting) as u64;
-                let (written, back) = blocking(move || {
-                    let mut to = at;
-                    for piece in &write {
-                        hasher.update(piece);
-                        if let Err(error) = file.write_all_at(piece, to) {
-                            return (Err(error), hasher);
+                let (written, back) = self
+                    .writing(move || {
+                        let mut to = at;
+                        for piece in &write {
+                            hasher.update(piece);
+                            if let Err(error) = file.write_all_at(piece, to) {
+                                return (Err(error), hasher);
+                            }
+                            to += piece.len() as u64;
                         }
-                        to += piece.len() as u64;
-                    }
-                    (Ok(()), hasher)
-                })
-                .await;
+                        (Ok(()), hasher)
+                    })
+                    .await;
                 written.map_err(|error| SyncError::io(label, &error))?;
                 hasher = back;
                 at += length;

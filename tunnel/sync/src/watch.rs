@@ -315,12 +315,11 @@ impl Engine {
         match &self.shared.dest {
             Place::Folder(root) => {
                 let path = root.join(name);
-                blocking(move || {
+                let written = self.shared.writing(move || {
                     local::replace(&path, &text)?;
                     path.parent().map_or(Ok(()), local::sync_folder)
-                })
-                .await
-                .map_err(|error| SyncError::io(label, &error))
+                });
+                written.await.map_err(|error| SyncError::io(label, &error))
             }
             Place::Store(remote) => {
                 let put = remote.write.put(&remote.path(name)?, text.into()).await;
