@@ -4,12 +4,14 @@
 //! run, scoped ─► supervisor ─► backend ─► userspace, kernel      network, hooks: changes to the machine
 //! settings ─► enrolled: token ─► gateways                        proxies: for a tunnel without an interface
 //!                                                                echo: for `warren-tunnel ping`
+//!                                                                credentials: of clouds, from the gateway
 //! ```
 
 mod args;
 mod backend;
 mod carriers;
 mod choice;
+mod credentials;
 mod echo;
 mod enrolled;
 mod events;
@@ -31,6 +33,7 @@ mod userspace;
 
 pub use args::{AgentArgs, CarrierChoice, DeviceChoice, KeyArgument};
 pub use carriers::{Carriers, TlsOverrides};
+pub(crate) use credentials::of_interface as credentials_of;
 pub use enrolled::{Enrolled, token_of};
 pub use overrides::Overrides;
 pub(crate) use proxies::{names_by_interface, test_names};

@@ -14,6 +14,7 @@ use warren_wire::config::Config;
 
 use super::{
     args::AgentArgs,
+    credentials::Programs,
     enrolled,
     events::Event,
     proxies::Proxies,
@@ -32,6 +33,7 @@ pub struct ScopedTunnel {
     handle: Arc<dyn TunnelHandle>,
     proxies: Option<Proxies>,
     network: Option<u32>,
+    programs: Programs,
     config: Config,
 }
 
@@ -59,6 +61,11 @@ impl ScopedTunnel {
         self.network
     }
 
+    /// Variables by which programs find credentials of clouds; empty if the gateway gives none.
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
     /// The configuration of the tunnel.
     pub fn config(&self) -> &Config {
         &self.config
@@ -80,6 +87,7 @@ pub fn with_tunnel<T: Send>(
     let claimed = Claimed::take(args, token.is_some())?;
     let Claimed { chosen, source, .. } = &claimed;
     let mut settings = load_settings(args, token, Some(patience))?;
+    settings.credentials = settings.credentials.or(Some(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into())));
     if chosen.is_inside() {
         // The command learns the addresses from its environment, so any free port works and agents do not conflict.
         settings.services.or_proxies(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into()));
@@ -88,7 +96,8 @@ pub fn with_tunnel<T: Send>(
     let config = settings.config.clone();
     let agent = Agent::up(settings, chosen, &events, source)?;
     let (proxies, network) = (agent.tunnel.proxies(), agent.tunnel.network());
-    let scoped = ScopedTunnel { handle: agent.tunnel.handle(), proxies, network, config };
+    let programs = agent.programs();
+    let scoped = ScopedTunnel { handle: agent.tunnel.handle(), proxies, network, programs, config };
     thread::scope(|scope| {
         let done = Done(events);
         let worker = scope.spawn(move || {
