@@ -20,7 +20,7 @@ import time
 from datetime import datetime, timedelta, timezone
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -242,6 +242,9 @@ class Handler(BaseHTTPRequestHandler):
         if boundary is None or not within(boundary, action, bucket, name, prefix):
             return self.error(403, "AccessDenied", "no access boundary allows it")
         self.headers.replace_header("Authorization", "AWS id:0")
+        # Clients of Google Storage encode every character of names.
+        path, mark, query = self.path.partition("?")
+        self.path = quote(unquote(path), safe="/") + mark + query
         return self.forward(body)
 
     def handle_request(self):
