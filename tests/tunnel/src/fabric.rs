@@ -194,6 +194,20 @@ impl Fabric {
         self.start_as(network_admin(host, &self.home(index), &program, without), index, host)
     }
 
+    /// [`Self::start_by`] for a gateway with variables in its environment.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn start_with(&self, by: By, host: &Arc<Namespace>, environment: &[(&str, &str)]) -> Result<Gateway> {
+        let program = Implementation::WarrenTunnel.path()?;
+        let mut command = match by {
+            By::Kernel => network_admin(host, &self.home(0), &program, &[]),
+            By::User => unprivileged(host, &self.home(0), &program),
+        };
+        command.envs(environment.iter().copied());
+        self.start_as(command, 0, host)
+    }
+
     fn start_as(
         &self,
         mut command: std::process::Command,
@@ -327,6 +341,11 @@ impl Gateway {
     /// It fails; the error has its words.
     pub fn run(&self, arguments: &[&str]) -> Result<String> {
         run(unprivileged(&self.host, &self.home, &Implementation::WarrenTunnel.path()?).args(arguments))
+    }
+
+    /// The host that it is on.
+    pub fn host(&self) -> &Namespace {
+        &self.host
     }
 
     /// What `gateway status` knows.

@@ -40,6 +40,13 @@ impl Leases {
         observed + max.saturating_sub(Duration::from_secs(lease.age))
     }
 
+    /// How long a peer's live lease can last at most; `None` if it has none.
+    #[must_use]
+    pub fn time_left(&self, now: Now, key: &PublicKey) -> Option<Duration> {
+        let lease = &self.replica.leases.get(key)?.value;
+        lease.is_live().then(|| self.last_moment(now, *key, lease).saturating_sub(now.mono))
+    }
+
     /// Whether the signer and the group of a lease are still those of the gateway.
     pub(crate) fn is_trusted(&self, key: &PublicKey) -> bool {
         let (Some(trust), Some(entry)) = (&self.trust, self.replica.leases.get(key)) else { return true };

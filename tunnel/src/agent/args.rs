@@ -56,6 +56,10 @@ pub struct AgentArgs {
     /// Address on which to serve /metrics, /healthz and /readyz, or `off` [default: 127.0.0.1:9586]
     #[arg(long, value_name = "ADDR", env = "WARREN_METRICS")]
     pub metrics: Option<ListenAddress>,
+    /// Loopback address on which programs get credentials of clouds, if the gateway grants this pod's group any, or `off`
+    /// [default: 127.0.0.1:9588, or a free port]
+    #[arg(long, value_name = "ADDR", env = "WARREN_CREDENTIALS")]
+    pub credentials: Option<ListenAddress>,
     /// File with an enrolment token, used instead of a configuration; WARREN_TOKEN may hold the token itself
     #[arg(long, value_name = "FILE", env = "WARREN_TOKEN_FILE", conflicts_with = "config")]
     pub token_file: Option<PathBuf>,

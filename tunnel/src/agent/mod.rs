@@ -5,6 +5,7 @@
 //! confinement: what is given up before the first thread starts
 //! settings ─► enrolled: token ─► gateways                        proxies: for a tunnel without an interface
 //!                                                                echo: for `warren-tunnel ping`
+//!                                                                credentials: of clouds, from the gateway
 //! ```
 
 mod args;
@@ -12,6 +13,7 @@ mod backend;
 mod carriers;
 mod choice;
 mod confinement;
+mod credentials;
 mod echo;
 mod enrolled;
 mod events;
@@ -33,6 +35,7 @@ mod userspace;
 
 pub use args::{AgentArgs, CarrierChoice, DeviceChoice, KeyArgument};
 pub use carriers::{Carriers, TlsOverrides};
+pub(crate) use credentials::of_interface as credentials_of;
 pub use enrolled::{Enrolled, token_of};
 pub use overrides::Overrides;
 pub(crate) use proxies::{names_by_interface, test_names};

@@ -12,7 +12,10 @@ use std::{
 
 use warren_wire::config::Config;
 
-use super::{args::AgentArgs, enrolled, events::Event, proxies::Proxies, run::Claimed, tunnel::TunnelHandle};
+use super::{
+    args::AgentArgs, credentials::Programs, enrolled, events::Event, proxies::Proxies, run::Claimed,
+    tunnel::TunnelHandle,
+};
 use crate::runtime::{
     ListenAddress,
     problem::{Context as _, Problem, Result},
@@ -24,6 +27,7 @@ pub struct ScopedTunnel {
     handle: Arc<dyn TunnelHandle>,
     proxies: Option<Proxies>,
     network: Option<u32>,
+    programs: Programs,
     config: Config,
 }
 
@@ -49,6 +53,11 @@ impl ScopedTunnel {
     /// A process in the tunnel's own network, if programs can enter that.
     pub fn network(&self) -> Option<u32> {
         self.network
+    }
+
+    /// Variables by which programs find credentials of clouds; empty if the gateway gives none.
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// The configuration of the tunnel.
@@ -83,6 +92,8 @@ pub fn with_tunnel<T: Send>(
         // Dropped at the latest with an error of the next lines, which ends the worker.
         let bring = bring;
         let mut settings = claimed.confine(args, token, Some(patience), true)?;
+        settings.credentials =
+            settings.credentials.or(Some(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into())));
         if claimed.chosen.is_inside() {
             // The command learns the addresses from its environment, so any free port works and agents do not conflict.
             settings.services.or_proxies(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into()));
@@ -90,7 +101,8 @@ pub fn with_tunnel<T: Send>(
         let config = settings.config.clone();
         let agent = claimed.up(settings, &events)?;
         let (proxies, network) = (agent.tunnel.proxies(), agent.tunnel.network());
-        _ = bring.send(ScopedTunnel { handle: agent.tunnel.handle(), proxies, network, config });
+        let programs = agent.programs();
+        _ = bring.send(ScopedTunnel { handle: agent.tunnel.handle(), proxies, network, programs, config });
         if let Err(problem) = agent.run(&received) {
             failed(&problem);
         }

@@ -21,6 +21,7 @@ use super::{
     proxies::ServiceArgs,
 };
 use crate::runtime::{
+    ListenAddress,
     host::{InterfaceName, folders},
     problem::{Context, Problem, Result},
 };
@@ -54,6 +55,8 @@ pub struct Settings {
     pub device: DeviceChoice,
     /// Mbit/s.
     pub planned_rate: Option<u32>,
+    /// Where programs get credentials of clouds.
+    pub credentials: Option<ListenAddress>,
     /// Folder for run-time files.
     pub folder: PathBuf,
     /// Proxies and port forwards of a tunnel without an interface.
@@ -115,6 +118,7 @@ impl Settings {
             config,
             device: args.device,
             planned_rate: args.planned_rate,
+            credentials: args.credentials,
             folder: folders::runtime_folder()?,
             services: args.services.clone(),
             carriers,
@@ -142,6 +146,7 @@ impl Settings {
             config: enrolled.config(),
             device: args.device,
             planned_rate: args.planned_rate,
+            credentials: args.credentials,
             folder: folders::runtime_folder()?,
             services: args.services.clone(),
             carriers,

@@ -15,6 +15,7 @@ use warren_wire::{
 use super::{
     backend,
     choice::{Backend, Chosen},
+    credentials::{CredentialServer, Programs},
     enrolled,
     events::{Event, Reloader},
     hooks::{self, Stage},
@@ -45,6 +46,7 @@ pub(super) struct Agent {
     /// Changes to the machine; `None` without an interface.
     network: Option<Network>,
     pub(super) tunnel: Box<dyn Tunnel>,
+    credentials: Option<CredentialServer>,
     source: Arc<MetricsSource>,
 }
 
@@ -86,7 +88,8 @@ impl Agent {
             let tunnel = Self::bring_up_alone(&settings, chosen, private, events, source.supervisor())?;
             source.set(tunnel.handle());
             watch_gateways(&settings, tunnel.as_ref(), events, source.supervisor())?;
-            return Ok(Self { settings, network: None, tunnel, source: Arc::clone(source) });
+            let credentials = CredentialServer::start(&settings, tunnel.way(), source.supervisor())?;
+            return Ok(Self { settings, network: None, tunnel, credentials, source: Arc::clone(source) });
         };
         if settings.services.requested() {
             return Err(Problem::new(
@@ -98,8 +101,20 @@ impl Agent {
         match Self::bring_up(&settings, backend, &mut network, events, source.supervisor()) {
             Ok(tunnel) => {
                 source.set(tunnel.handle());
-                watch_gateways(&settings, tunnel.as_ref(), events, source.supervisor())?;
-                Ok(Self { settings, network: Some(network), tunnel, source: Arc::clone(source) })
+                let up = watch_gateways(&settings, tunnel.as_ref(), events, source.supervisor())
+                    .and_then(|()| CredentialServer::start(&settings, tunnel.way(), source.supervisor()));
+                match up {
+                    Ok(credentials) => {
+                        let source = Arc::clone(source);
+                        Ok(Self { settings, network: Some(network), tunnel, credentials, source })
+                    }
+                    Err(problem) => {
+                        source.clear();
+                        drop(tunnel);
+                        network.down(&settings.config);
+                        Err(problem)
+                    }
+                }
             }
             Err(problem) => {
                 network.down(&settings.config);
@@ -163,6 +178,11 @@ impl Agent {
         Ok(tunnel)
     }
 
+    /// Variables by which programs find credentials of clouds.
+    pub(super) fn programs(&self) -> Programs {
+        self.credentials.as_ref().map(CredentialServer::programs).unwrap_or_default()
+    }
+
     /// Handles events until one ends the agent, then undoes all changes.
     pub(super) fn run(mut self, events: &Receiver<Event>) -> Result<()> {
         loop {
@@ -214,8 +234,9 @@ impl Agent {
     }
 
     fn down(self) {
-        let Self { settings, network, tunnel, source } = self;
+        let Self { settings, network, tunnel, credentials, source } = self;
         source.supervisor().end();
+        drop(credentials);
         let Settings { interface, config, .. } = &settings;
         if network.is_some()
             && let Err(problem) = hooks::run(Stage::PreDown, &config.interface.pre_down, interface)

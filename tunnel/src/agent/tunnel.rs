@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use warren_proto::engine::Liveness;
 use warren_wire::{PublicKey, config::Config};
 
-use super::{events::Reloader, proxies::Proxies};
+use super::{credentials::Way, events::Reloader, proxies::Proxies};
 use crate::runtime::{
     net,
     problem::{Context, Problem, Result},
@@ -36,6 +36,10 @@ pub(super) trait Tunnel {
     /// The proxies through which programs reach it, if it has no interface.
     fn proxies(&self) -> Option<Proxies> {
         None
+    }
+    /// The network in which the addresses of the tunnel are.
+    fn way(&self) -> Way {
+        Way::Machine
     }
     /// A process in the tunnel's own network, if that is one of the kernel's that programs can enter.
     fn network(&self) -> Option<u32> {

@@ -57,6 +57,7 @@ enum Command {
     Seen(Vec<(PublicKey, Duration)>),
     Arrived(Vec<PublicKey>),
     Leases(oneshot::Sender<(Vec<(PublicKey, Lease)>, Statistics)>),
+    TimeLeft(PublicKey, oneshot::Sender<Option<Duration>>),
 }
 
 impl LeaseService {
@@ -166,6 +167,13 @@ impl LeaseService {
         leases.await.ok()
     }
 
+    /// How long a peer's live lease can last at most; `None` if it has none, or the task has ended.
+    pub async fn time_left(&self, key: PublicKey) -> Option<Duration> {
+        let (answer, left) = oneshot::channel();
+        self.commands.send(Command::TimeLeft(key, answer)).await.ok()?;
+        left.await.ok()?
+    }
+
     async fn ask(&self, command: impl FnOnce(Answer) -> Command) -> Result<Option<Grant>, Refusal> {
         let (answer, result) = oneshot::channel();
         self.commands.send(command(answer)).await.map_err(|_| Refusal::Store)?;
@@ -258,6 +266,7 @@ impl Task {
                 | Command::Accept(_, answer)
                 | Command::Revoke(_, _, _, answer) => _ = answer.send(Err(Refusal::Store)),
                 Command::Leases(answer) => _ = answer.send(Default::default()),
+                Command::TimeLeft(_, answer) => _ = answer.send(None),
                 Command::Trust(trust) => self.machine.set_trust(trust),
                 Command::Seen(_) | Command::Arrived(_) => {}
             }
@@ -300,6 +309,7 @@ impl Task {
                     self.machine.arrived(now, key);
                 }
             }
+            Command::TimeLeft(key, answer) => _ = answer.send(self.machine.time_left(now, &key)),
             Command::Leases(answer) => {
                 let leases = self.machine.leases().map(|(key, lease)| (key, lease.clone())).collect();
                 // The requester may have gone.

@@ -11,8 +11,9 @@ use parking_lot::Mutex;
 use warren_budget::Source;
 use warren_lease::{Enrolment as Joining, Grant, Refusal};
 use warren_wire::enrolment::{
-    Answer, ChannelBinding, Dns, DnsZone, ENROL_PATH, Enrol, Kind, MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof,
-    Purpose, RELEASE_PATH, REPORT_MAX, REPORT_PATH, REQUEST_MAX, Release, ReportRequest, Version,
+    Answer, ChannelBinding, CredentialService, Dns, DnsZone, ENROL_PATH, Enrol, Kind, MEDIA_TYPE,
+    PROBLEM_TYPE, Problem, Proof, Purpose, RELEASE_PATH, REPORT_MAX, REPORT_PATH, REQUEST_MAX, Release,
+    ReportRequest, Version,
 };
 use warren_wire::gateway::{GatewayConfig, PeerSettings};
 use warren_wire::token::{CLOCK_SKEW, Claims, GatewaySet, KeyId, KeyRing, TokenError, VerifyingKey};
@@ -80,6 +81,7 @@ pub struct Enrolment {
     routes: BTreeMap<Name, Vec<IpNet>>,
     dns: Dns,
     zones: Vec<DnsZone>,
+    credentials: BTreeMap<Name, CredentialService>,
     peers: PeerSettings,
     limits: Arc<RequestLimits>,
     leases: LeaseService,
@@ -167,6 +169,11 @@ impl Enrolment {
             routes: config.groups.keys().map(|group| (group.clone(), config.routes(group))).collect(),
             dns: config.dns.of_peers(),
             zones: config.dns_zones(),
+            credentials: config
+                .groups
+                .keys()
+                .filter_map(|group| Some((group.clone(), config.credential_service(group)?)))
+                .collect(),
             peers: config.peers,
             limits,
             leases,
@@ -340,6 +347,7 @@ impl Enrolment {
         Answer {
             version: Version,
             routes: self.routes.get(&grant.group).cloned().unwrap_or_default(),
+            credentials: self.credentials.get(&grant.group).cloned(),
             group: grant.group,
             addresses: grant.addresses,
             dns: self.dns.clone(),

@@ -29,6 +29,8 @@ struct Rules {
     own: Vec<IpAddr>,
     /// The limit of each peer.
     dns_queries_per_second: u32,
+    /// The same for requests for credentials.
+    credential_requests_per_minute: u32,
 }
 
 /// The rate limits and the congestion control of one group.
@@ -123,6 +125,7 @@ impl Rules {
             pool: config.pool.prefixes.clone(),
             own: config.site.addresses.clone(),
             dns_queries_per_second: config.limits.dns_queries_per_second_and_peer,
+            credential_requests_per_minute: config.limits.credential_requests_per_minute_and_peer,
         }
     }
 }
@@ -163,6 +166,11 @@ impl Access {
     /// The limit of DNS queries of each peer.
     pub(super) fn dns_queries_per_second(&self) -> u32 {
         self.rules.load().dns_queries_per_second
+    }
+
+    /// The limit of requests for credentials of each peer.
+    pub(super) fn credential_requests_per_minute(&self) -> u32 {
+        self.rules.load().credential_requests_per_minute
     }
 
     /// Whether a rule of `group` allows a flow to the gateway itself, which only its name server accepts.

@@ -29,6 +29,8 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// Collects and writes entries. Without a file it only keeps the latest denied flows in memory.
 pub(super) struct Audit {
     records: Option<Mutex<policy::Audit>>,
+    /// Lines about other things than flows.
+    notes: Mutex<Vec<String>>,
     file: Mutex<Option<(PathBuf, File)>>,
     recent: Mutex<Vec<Recent>>,
 }
@@ -71,7 +73,12 @@ impl Audit {
     pub(super) fn open(path: Option<&Path>) -> Result<Arc<Self>> {
         let file = path.map(|path| open(path).map(|file| (path.to_owned(), file))).transpose()?;
         let records = file.is_some().then(|| Mutex::new(policy::Audit::new(CAPACITY)));
-        Ok(Arc::new(Self { records, file: Mutex::new(file), recent: Mutex::default() }))
+        Ok(Arc::new(Self {
+            records,
+            notes: Mutex::default(),
+            file: Mutex::new(file),
+            recent: Mutex::default(),
+        }))
     }
 
     /// Whether anything is written.
@@ -101,6 +108,14 @@ impl Audit {
         }
     }
 
+    /// Adds a line about something else than a flow.
+    pub(super) fn note(&self, line: &serde_json::Value) {
+        let mut notes = self.notes.lock();
+        if self.records.is_some() && notes.len() < CAPACITY {
+            notes.push(format!("{line}\n"));
+        }
+    }
+
     /// Writes every few seconds, forever.
     pub(super) async fn keep(self: Arc<Self>) {
         if self.records.is_none() {
@@ -122,6 +137,7 @@ impl Audit {
         let Some(records) = &self.records else { return };
         let (records, lost) = records.lock().drain();
         let mut text: String = records.iter().map(|record| record.to_json() + "\n").collect();
+        text.extend(std::mem::take(&mut *self.notes.lock()));
         if lost > 0 {
             let at: UnixTime = now();
             text += &format!("{{\"from\":\"{at}\",\"to\":\"{at}\",\"lost\":{lost}}}\n");

@@ -10,6 +10,10 @@ use crate::runtime::host::{capabilities, folders};
 use crate::runtime::problem::Result;
 use crate::runtime::sandbox::{Capability, Demand, Files, Needs};
 
+/// Variables with files that are exchanged for the gateway's own credentials of AWS, and read again each time.
+const CREDENTIAL_TOKENS: [&str; 2] =
+    ["AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"];
+
 /// The demand of the command line, else of the file.
 pub(super) fn demand(asked: Option<Demand>, config: &GatewayConfig) -> Demand {
     asked.unwrap_or(match config.sandbox {
@@ -47,6 +51,13 @@ pub(super) fn needs(path: &Path, config: &GatewayConfig, forward: &Prepared) -> 
     }
     if let Some(file) = &config.audit.file {
         files.write(file);
+    }
+    if config.credentials.aws.is_some() {
+        CREDENTIAL_TOKENS
+            .into_iter()
+            .filter_map(std::env::var_os)
+            .filter(|file| !file.is_empty())
+            .for_each(|file| files.read(Path::new(&file)));
     }
     let mut needs = Needs::new(files);
     if let Some(nft) = forward.program() {

@@ -6,6 +6,7 @@
 //!            UDP port ------------+--> engine, data path --> Forward <---+  allow-lists, rates, audit
 //!  sites ----+          |                                       |
 //!                       +--> name server --> resolvers           |
+//!                       +--> credentials --> STS, Google         |
 //!                                                               +--> network, or another site's gateway
 //!  operators --> control socket: peers, evict, drain, revoke, reload
 //! ```
@@ -14,6 +15,7 @@ mod access;
 pub mod admin;
 mod audit;
 mod confinement;
+mod credentials;
 mod enrolment_handler;
 mod events;
 #[cfg(test)]

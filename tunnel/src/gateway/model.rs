@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+pub use super::credentials::CredentialStatus;
 use super::forward::ForwardCounters;
 pub use super::name_server::{DnsStatus, DnsZoneStatus, ResolverStatus};
 use crate::runtime::status::Status;
@@ -38,6 +39,9 @@ pub struct GatewayStatus {
     /// DNS for peers, if it has zones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns: Option<DnsStatus>,
+    /// Credentials given to pods, by cloud.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<CredentialStatus>,
     /// The interface, without its peers.
     pub interface: Status,
 }
@@ -359,6 +363,26 @@ impl GatewayStatus {
             let resolvers: Vec<(&str, u64)> =
                 resolvers.iter().map(|(label, up)| (label.as_str(), *up)).collect();
             one("dns_resolver_up", "gauge", "1 if the resolver answered the last query.", &resolvers);
+        }
+        let outcomes: Vec<(String, u64)> = self
+            .credentials
+            .iter()
+            .flat_map(|of| {
+                let all = [
+                    ("issued", of.issued),
+                    ("kept", of.kept),
+                    ("refused", of.refused),
+                    ("failed", of.failed),
+                    ("limited", of.limited),
+                ];
+                all.map(|(name, count)| (format!(",cloud=\"{}\",outcome=\"{name}\"", of.cloud), count))
+            })
+            .collect();
+        if !outcomes.is_empty() {
+            let outcomes: Vec<(&str, u64)> =
+                outcomes.iter().map(|(label, count)| (label.as_str(), *count)).collect();
+            let help = "Requests of pods for credentials of clouds.";
+            one("credential_requests_total", "counter", help, &outcomes);
         }
         out
     }

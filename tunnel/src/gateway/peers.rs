@@ -15,6 +15,7 @@ use warren_wire::gateway::{PEER_DOMAIN, SitePeer};
 use warren_wire::{Name, PublicKey};
 
 use super::access::{Access, RateLimits};
+use super::credentials;
 use super::name_server::Share;
 use crate::runtime::control::{Command, Handle};
 
@@ -32,6 +33,8 @@ pub(super) struct Member {
     pub(super) rate_limits: ArcSwap<RateLimits>,
     /// Its share of the name server.
     pub(super) dns: Share,
+    /// Its share of the credential service.
+    pub(super) credentials: Arc<credentials::Share>,
     /// Networks behind it, if it is the gateway of another site; `None` for a peer with a lease.
     pub(super) site: Option<Vec<IpNet>>,
     /// Another gateway that it is at, as far as known.
@@ -58,6 +61,7 @@ impl Member {
             group,
             label: label(host),
             dns: Share::new(access.dns_queries_per_second(), false),
+            credentials: Arc::new(credentials::Share::new(access.credential_requests_per_minute())),
             site: None,
             elsewhere: Mutex::new(None),
             flows: AtomicU64::new(0),
@@ -78,7 +82,8 @@ impl Member {
         let member = Self::new(self.key, self.addresses.clone(), self.group.clone(), "", access);
         let elsewhere = Mutex::new(*self.elsewhere.lock());
         let denied = AtomicU64::new(self.denied.load(Ordering::Relaxed));
-        Self { site: self.site.clone(), label: self.label.clone(), elsewhere, denied, ..member }
+        let (label, credentials) = (self.label.clone(), Arc::clone(&self.credentials));
+        Self { site: self.site.clone(), label, credentials, elsewhere, denied, ..member }
     }
 
     /// Whether it is a member as a lease has it, wherever it is.
@@ -224,6 +229,7 @@ impl PeerTable {
             let rate_limits = access.rate_limits(&member.group, &member.rate_limits.load());
             member.rate_limits.store(Arc::new(rate_limits));
             member.dns.set_rate(access.dns_queries_per_second(), member.site.is_some());
+            member.credentials.set_rate(access.credential_requests_per_minute());
         }
     }
 

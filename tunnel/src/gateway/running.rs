@@ -27,6 +27,7 @@ use warren_wire::{PublicKey, UnixTime};
 use super::access::Access;
 use super::admin::server;
 use super::audit::Audit;
+use super::credentials::{self, CredentialServer};
 use super::enrolment_handler::EnrolmentHandler;
 use super::events::Events;
 use super::forward::{self, Forward, ForwardContext, Forwarder, Prepared};
@@ -99,6 +100,7 @@ pub(super) struct Inner {
     audit: Arc<Audit>,
     forwarding: Forwarding,
     name_server: Option<NameServer>,
+    credentials: Option<CredentialServer>,
     sites: Sites,
     store: Arc<dyn Store>,
     presence: Mutex<Option<Presence>>,
@@ -198,7 +200,7 @@ impl Running {
                 access: Arc::clone(&access),
                 forward: Arc::clone(&forward),
                 interface: interface.clone(),
-                own: config.dns_addresses(),
+                own: config.own_addresses(),
                 events: Arc::clone(&events_log),
             };
             reconciler.start(events, runtime.handle(), supervisor)
@@ -231,6 +233,16 @@ impl Running {
         };
         sites.replace(None, &config)?;
         let name_server = NameServer::start(&config, &inside, runtime.handle(), &peer_table, &access)?;
+        let credentials = {
+            let context = credentials::Context {
+                runtime: runtime.handle().clone(),
+                key: key.clone(),
+                peer_table: Arc::clone(&peer_table),
+                leases: leases.clone(),
+                audit: Arc::clone(&audit),
+            };
+            CredentialServer::start(&config, &inside, context)?
+        };
         let inner = Arc::new(Inner {
             path,
             config: Mutex::new(config),
@@ -245,6 +257,7 @@ impl Running {
             audit,
             forwarding,
             name_server,
+            credentials,
             sites,
             store,
             presence: Mutex::new(None),
@@ -354,6 +367,10 @@ impl Inner {
                 before.dns_addresses().is_empty() != after.dns_addresses().is_empty(),
             ),
             (
+                "whether pods get credentials (a grant of any group)",
+                before.credential_addresses().is_empty() != after.credential_addresses().is_empty(),
+            ),
+            (
                 "key files",
                 before.keys.private_key_file != after.keys.private_key_file
                     || before.keys.certificate_file != after.keys.certificate_file
@@ -369,6 +386,12 @@ impl Inner {
         let page = ports::page(&after, self.operators.at)?;
         self.audit.reopen()?;
         let mut changes = Vec::new();
+        if let Some(credentials) = &self.credentials
+            && (before.credentials != after.credentials || before.groups != after.groups)
+        {
+            credentials.reload(&after)?;
+            changes.push("credentials");
+        }
         if before.groups != after.groups || before.site != after.site || before.dns != after.dns {
             self.forwarding.forward.rules(&after)?;
         }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use parking_lot::Mutex;
 use warren_wire::config::{Config, Interface, Peer, TlsEndpoint};
-use warren_wire::enrolment::{Answer, HostInfo};
+use warren_wire::enrolment::{Answer, ChannelBinding, CredentialService, HostInfo, Proof, Purpose};
 use warren_wire::token::Claims;
 use warren_wire::{Name, PrivateKey, PublicKey, Token};
 
@@ -176,6 +176,17 @@ impl Enrolled {
                 tracing::info!("lease not released, it will expire: {}", problem.what());
             }
         }
+    }
+
+    /// The credentials of clouds that the gateways give to this pod, as of the latest enrolment.
+    pub(super) fn credentials(&self) -> Option<CredentialService> {
+        self.lease.lock().answer.credentials.clone().filter(|service| service.aws || service.google)
+    }
+
+    /// A proof for the gateway in use that a request for credentials comes from this agent.
+    pub(super) fn prove(&self, challenge: &ChannelBinding) -> Option<Proof> {
+        let active = self.lease.lock().active;
+        Proof::make(Purpose::Credentials, &self.key, &active, challenge)
     }
 
     /// The keys of the gateways, and the index of the active one.

@@ -2,14 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use warren_device::user::Congestion;
 use warren_proto::engine::Liveness;
 use warren_wire::{PublicKey, config::Config};
 
 use super::{MIN_MTU, Stack, UserspaceTunnel, errors::port_problem, own_addresses};
 use crate::{
     agent::{
+        credentials::Way,
         peers,
-        proxies::{Proxies, Services, dns_zones},
+        proxies::{Proxies, Services, Sockets, dns_zones},
         tunnel::{Tunnel, TunnelHandle},
     },
     runtime::{
@@ -115,6 +117,17 @@ impl Tunnel for UserspaceTunnel {
         match &self.stack {
             Stack::Private(network) => Some(network.namespace().helper()),
             Stack::Interface | Stack::Netstack(_) => None,
+        }
+    }
+
+    fn way(&self) -> Way {
+        match &self.stack {
+            Stack::Interface => Way::Machine,
+            Stack::Netstack(net) => Way::Netstack(net.clone()),
+            // The proxies report when the namespace is gone.
+            Stack::Private(network) => {
+                Way::Private(Sockets::new(Arc::clone(network.namespace()), Congestion::default(), || ()))
+            }
         }
     }
 

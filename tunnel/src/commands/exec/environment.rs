@@ -37,6 +37,30 @@ pub(super) fn with(proxies: &Proxies, get: impl Fn(&str) -> Option<String>) -> V
     variables.into_iter().flat_map(both).collect()
 }
 
+/// Sources of credentials that come before the gateway's where clients of AWS and of Google Cloud look for them. Files of
+/// profiles come before it anyway.
+const OWN_AWS: [&str; 5] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_PROFILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+];
+const GOOGLE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
+
+/// Those of the variables for the gateway's credentials that replace nothing of the user.
+pub(in crate::commands) fn credentials(
+    variables: Vec<(String, String)>,
+    get: &dyn Fn(&str) -> Option<String>,
+) -> Vec<(String, String)> {
+    let aws = OWN_AWS.iter().any(|name| get(name).is_some_and(|value| !value.is_empty()));
+    let home = get("HOME").unwrap_or_default();
+    let known = std::path::Path::new(&home).join(".config/gcloud/application_default_credentials.json");
+    let google = get(GOOGLE).is_some_and(|value| !value.is_empty()) || known.exists();
+    let keep = |name: &str| if name == GOOGLE { !google } else { !aws };
+    variables.into_iter().filter(|(name, _)| keep(name)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use warren_proxy::Credentials;
@@ -62,5 +86,16 @@ mod tests {
         insta::assert_snapshot!("http_alone", text(&proxies, ""));
         proxies.http = None;
         assert_eq!(text(&proxies, "x"), "");
+    }
+
+    #[test]
+    fn credentials_of_the_user_win() {
+        let all = ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", GOOGLE];
+        let all: Vec<(String, String)> = all.map(|name| (name.to_owned(), "x".to_owned())).into();
+        let kept = |own: &str| {
+            let get = |name: &str| (name == own).then(|| "1".to_owned());
+            credentials(all.clone(), &get).len()
+        };
+        assert_eq!([kept(""), kept("AWS_PROFILE"), kept("AWS_ACCESS_KEY_ID"), kept(GOOGLE)], [3, 1, 1, 2]);
     }
 }

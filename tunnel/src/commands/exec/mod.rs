@@ -34,6 +34,7 @@ use crate::{
 };
 
 use self::child::Signals;
+pub(super) use self::environment::credentials as own_credentials;
 pub use self::inside::enter;
 
 /// Exit code when the tunnel does not come up, as `env`, `timeout` and container runtimes use it for their own failures.
@@ -77,7 +78,10 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
     }
     let environment =
         tunnel.proxies().map(|proxies| environment::with(proxies, |name| std::env::var(name).ok()));
-    let environment = environment.unwrap_or_default();
+    let get = |name: &str| std::env::var(name).ok();
+    let programs = tunnel.programs();
+    let mut environment = environment.unwrap_or_default();
+    environment.extend(own_credentials(programs.outside.clone(), &get));
     for (source, dest) in &args.sync_in {
         let code = child::run(&sync(source, dest)?, environment.clone(), signals)?;
         if code != 0 {
@@ -89,7 +93,8 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
     let code = match &inside {
         Some(resolver) => {
             let proxies = tunnel.proxies().map(inside::proxies).unwrap_or_default();
-            let variables = environment::with(&proxies, |name| std::env::var(name).ok());
+            let mut variables = environment::with(&proxies, get);
+            variables.extend(own_credentials(programs.inside.clone(), &get));
             child::run(&resolver.command(&args.command), variables, signals)?
         }
         None => child::run(&args.command, environment.clone(), signals)?,

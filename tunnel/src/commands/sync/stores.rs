@@ -11,12 +11,19 @@ use warren_sync::net::Http;
 use warren_sync::{Location, Objects, Place, Remote};
 use zeroize::Zeroizing;
 
+use super::google::AgentToken;
 use super::profile::{self, Profile};
+use crate::agent;
+use crate::commands::exec::own_credentials;
 use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::uapi;
 
 /// Asks S3 for the checksum of an object
 /// (<https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html>). The request is signed with it.
 const MODE: HeaderName = HeaderName::from_static("x-amz-checksum-mode");
+
+const FULL_URI: &str = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+const TOKEN_FILE: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
 
 /// Reads variables of the environment.
 pub(super) type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -49,9 +56,18 @@ pub(super) fn place(
         }
         Location::Google { bucket, prefix } => {
             let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
+            let file = get("GOOGLE_APPLICATION_CREDENTIALS");
+            let token = file.map(|path| AgentToken::of(&path, http)).transpose()?.flatten();
+            let of_agent = token.is_some();
+            if let Some(token) = token {
+                builder = builder.with_credentials(Arc::new(token));
+            }
             if let Some(host) = get("STORAGE_EMULATOR_HOST").filter(|host| !host.is_empty()) {
                 let host = if host.contains("://") { host } else { format!("http://{host}") };
-                builder = builder.with_base_url(&host).with_config(GoogleConfigKey::BearerToken, "emulator");
+                builder = builder.with_base_url(&host);
+                if !of_agent {
+                    builder = builder.with_config(GoogleConfigKey::BearerToken, "emulator");
+                }
             }
             let store = builder.with_http_connector(http()?).build().while_doing(|| url.clone()).map_err(|problem| {
                 problem.hint("set GOOGLE_APPLICATION_CREDENTIALS to a credentials file, or use the service account of the instance")
@@ -79,12 +95,7 @@ fn s3(bucket: &str, get: Variables<'_>) -> Result<AmazonS3Builder> {
     if let Some(region) = region.or(of_profile) {
         builder = builder.with_region(region);
     }
-    let elsewhere = [
-        "AWS_ACCESS_KEY_ID",
-        "AWS_WEB_IDENTITY_TOKEN_FILE",
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    ];
+    let elsewhere = ["AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"];
     let skipped =
         builder.get_config_value(&AmazonS3ConfigKey::SkipSignature).is_some_and(|skip| skip == "true");
     if skipped || elsewhere.iter().any(|name| get(name).is_some()) {
@@ -97,6 +108,18 @@ fn s3(bucket: &str, get: Variables<'_>) -> Result<AmazonS3Builder> {
                 builder = builder.with_token(token.as_str());
             }
         }
+        // After the files, as in the SDKs.
+        _ if get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").is_some() => {}
+        _ if get(FULL_URI).is_some() => {
+            for (key, name) in [
+                (AmazonS3ConfigKey::ContainerCredentialsFullUri, FULL_URI),
+                (AmazonS3ConfigKey::ContainerAuthorizationTokenFile, TOKEN_FILE),
+            ] {
+                if let Some(value) = get(name) {
+                    builder = builder.with_config(key, value);
+                }
+            }
+        }
         (_, _, Some(setting)) => {
             return Err(Problem::new(format!(
                 "the AWS profile gets its credentials by {setting}, which sync does not support"
@@ -106,6 +129,12 @@ fn s3(bucket: &str, get: Variables<'_>) -> Result<AmazonS3Builder> {
         _ => {}
     }
     Ok(builder)
+}
+
+/// The variables by which programs find credentials of a running agent's gateway, without those that replace the user's own.
+pub(super) fn of_agent(get: Variables<'_>) -> Vec<(String, String)> {
+    let found = uapi::running().iter().find_map(agent::credentials_of);
+    own_credentials(found.unwrap_or_default(), get)
 }
 
 /// The folder of what runs to a store remember.

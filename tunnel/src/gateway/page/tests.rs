@@ -149,6 +149,7 @@ fn report(name: &str, peers: Vec<PeerEntry>) -> Report {
         gateways: Vec::new(),
         sites: Vec::new(),
         dns: None,
+        credentials: Vec::new(),
         interface,
     };
     Report {

@@ -11,6 +11,7 @@ use warren_wire::PublicKey;
 
 use super::Inner;
 use crate::enrolment::server::NoReport;
+use crate::gateway::credentials::CredentialServer;
 use crate::gateway::model::{GatewayStatus, GroupRates, LeaseCounters, PeerEntry, Report};
 use crate::gateway::page::Fabric;
 use crate::gateway::sites;
@@ -111,6 +112,7 @@ impl Inner {
             gateways: gateways.into_iter().map(|member| member.name.to_string()).collect(),
             sites,
             dns: self.name_server.as_ref().map(|server| server.status(&config)),
+            credentials: self.credentials.as_ref().map(CredentialServer::status).unwrap_or_default(),
             interface,
         })
     }

@@ -100,6 +100,14 @@ fn the_server_serves() {
 fn gateway() -> GatewayStatus {
     GatewayStatus {
         dns: Some(dns()),
+        credentials: vec![crate::gateway::model::CredentialStatus {
+            cloud: "aws".to_owned(),
+            issued: 1,
+            kept: 2,
+            refused: 3,
+            failed: 4,
+            limited: 5,
+        }],
         fabric: "llm-training".into(),
         name: "gw-a".into(),
         draining: false,

@@ -21,7 +21,7 @@ mod retry;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -140,6 +140,22 @@ pub struct Answer {
     /// whose clock went back would be refused otherwise. Peers that do not know this field use their clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_floor: Option<UnixTime>,
+    /// The credentials of clouds that the gateway gives to the peer. Peers that do not know this field get none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<CredentialService>,
+}
+
+/// Where a peer requests short-lived credentials of clouds, through the tunnel, and which there are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CredentialService {
+    /// Addresses and ports, one for each address family.
+    pub servers: Vec<SocketAddr>,
+    /// Whether there are credentials of AWS.
+    #[serde(default)]
+    pub aws: bool,
+    /// Whether there are credentials of Google Cloud.
+    #[serde(default)]
+    pub google: bool,
 }
 
 /// Resolvers inside the fabric.

@@ -19,6 +19,22 @@ pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ChannelBinding(pub [u8; 32]);
 
+impl ChannelBinding {
+    /// The text of 32 random bytes that take the binding's place on a connection without TLS: who has them sends them first.
+    #[must_use]
+    pub fn to_challenge(self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+
+    /// Reads such a text.
+    #[must_use]
+    pub fn from_challenge(text: &str) -> Option<Self> {
+        let mut buffer = [0; 34];
+        let length = URL_SAFE_NO_PAD.decode_slice(text, &mut buffer).ok()?;
+        buffer.get(..length)?.try_into().ok().map(Self)
+    }
+}
+
 impl fmt::Debug for ChannelBinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ChannelBinding(redacted)")
@@ -34,6 +50,8 @@ pub enum Purpose {
     Release,
     /// The report of a gateway, for another one.
     Report,
+    /// Credentials of clouds, requested through the tunnel.
+    Credentials,
 }
 
 impl Purpose {
@@ -42,6 +60,7 @@ impl Purpose {
             Self::Enrol => b"warren enrol 1",
             Self::Release => b"warren release 1",
             Self::Report => b"warren report 1",
+            Self::Credentials => b"warren credentials 1",
         }
     }
 }

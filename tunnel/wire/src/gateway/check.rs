@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ipnet::IpNet;
 
+use super::credentials::{self, WrongGrant};
 use super::dns::WrongZone;
 use super::error::at;
 use super::site::Wrong;
@@ -174,6 +175,9 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         let hint = "write the rate that the machine and its line should carry, or omit it";
         return wrong("", "planned_rate_mbit", "the planned rate is 0 Mbit/s".into(), hint);
     }
+    if let Err(WrongGrant { table, key, what, hint }) = credentials::check(config) {
+        return wrong(table, key, what, &hint);
+    }
     if let Err(Wrong { key, what, hint }) = config.site.check(pool, &config.reserved()) {
         return wrong("site", key, what, &hint);
     }
@@ -200,6 +204,7 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         limits.connections_per_second_and_source,
         limits.tunnels_per_source,
         limits.dns_queries_per_second_and_peer,
+        limits.credential_requests_per_minute_and_peer,
         limits.leases_per_source.unwrap_or(1),
     ];
     if counts.contains(&0) || limits.request_timeout == Period::from_secs(0) {

@@ -31,6 +31,7 @@
 //! said with line, column and one hint ([`GatewayConfig::parse`]).
 
 mod check;
+mod credentials;
 mod dns;
 pub(crate) mod error;
 mod rule;
@@ -49,10 +50,15 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::config::ParseError;
-use crate::enrolment::DnsZone;
+use crate::enrolment::{CredentialService, DnsZone};
 use crate::name::Name;
 use crate::token::{GatewaySet, VerifyingKey};
 
+pub use credentials::{
+    AWS_PATH, Access, AwsRole, BOUNDARY_RULES_MAX, CHALLENGE_HEADER, CREDENTIALS_PORT, Cloud, Credentials,
+    GOOGLE_PATH, GoogleAccount, Grant, Objects, ObjectsError, POLICY_MAX, PROOF_HEADER, RoleArn,
+    RoleArnError, SESSION_MAX, SESSION_MIN, access_boundary, session_policy,
+};
 pub use dns::{Dns, Zone};
 pub use rule::{Allow, Destination, DestinationError, PortRange, PortRangeError, Protocol};
 pub use rule_test::{FlowTarget, RuleTest};
@@ -95,6 +101,9 @@ pub struct GatewayConfig {
     /// Resolvers for peers.
     #[serde(default)]
     pub dns: Dns,
+    /// The identities whose narrowed credentials peers get.
+    #[serde(default)]
+    pub credentials: Credentials,
     /// Settings of the peers' tunnels.
     #[serde(default)]
     pub peers: PeerSettings,
@@ -297,6 +306,9 @@ pub struct Group {
     /// Congestion control of TCP to its peers [default: that of the gateway].
     #[serde(default)]
     pub congestion: Option<Congestion>,
+    /// Objects for which its peers get credentials.
+    #[serde(default)]
+    pub grants: Vec<Grant>,
 }
 
 /// Limits for requests of peers.
@@ -317,6 +329,8 @@ pub struct Limits {
     pub leases_per_source: Option<u32>,
     /// DNS queries per second of one peer; the gateway of another site may send ten times as many.
     pub dns_queries_per_second_and_peer: u32,
+    /// Requests of one peer for credentials, per minute.
+    pub credential_requests_per_minute_and_peer: u32,
     /// Time from the first byte of a request to the last.
     pub request_timeout: Period,
 }
@@ -385,7 +399,7 @@ impl GatewayConfig {
     }
 
     /// The routes of a group's peers: their allowed destinations, the pool if they reach other peers or others reach them, and
-    /// the gateway's name server, aggregated.
+    /// the gateway's own services, aggregated.
     #[must_use]
     pub fn routes(&self, group: &Name) -> Vec<IpNet> {
         let allow = self.groups.get(group).map_or(&[][..], |group| &group.allow);
@@ -396,8 +410,8 @@ impl GatewayConfig {
                 .any(|rule| rule.to_groups.contains(group) || (from == group && !rule.to_groups.is_empty()))
         };
         let pool = if self.groups.iter().any(named) { &self.pool.prefixes[..] } else { &[] };
-        let name_server = self.dns_addresses().into_iter().map(IpNet::from);
-        IpNet::aggregate(&allowed.chain(pool.iter().copied()).chain(name_server).collect())
+        let own = self.dns_addresses().into_iter().chain(self.credential_addresses()).map(IpNet::from);
+        IpNet::aggregate(&allowed.chain(pool.iter().copied()).chain(own).collect())
     }
 
     /// The congestion control of TCP to a peer of this group, or to one of no group.
@@ -435,10 +449,47 @@ impl GatewayConfig {
         addresses
     }
 
+    /// The addresses at which this gateway gives credentials to pods: those of [`Self::dns_addresses`]. None without grants.
+    #[must_use]
+    pub fn credential_addresses(&self) -> Vec<IpAddr> {
+        if self.groups.values().all(|group| group.grants.is_empty()) {
+            Vec::new()
+        } else {
+            self.pool.first_addresses()
+        }
+    }
+
+    /// All addresses of this gateway in the tunnel.
+    #[must_use]
+    pub fn own_addresses(&self) -> Vec<IpAddr> {
+        let mut addresses = self.name_server_addresses();
+        addresses.extend(self.credential_addresses());
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses
+    }
+
+    /// What pods of a group learn about the credentials that they get; `None` if they get none.
+    #[must_use]
+    pub fn credential_service(&self, group: &Name) -> Option<CredentialService> {
+        let grants = self.groups.get(group).map_or(&[][..], |group| &group.grants);
+        let has = |cloud| grants.iter().any(|grant| grant.objects.cloud() == cloud);
+        let (aws, google) = (has(Cloud::Aws), has(Cloud::Google));
+        let at = self.credential_addresses().into_iter();
+        (aws || google).then(|| CredentialService {
+            servers: at.map(|address| SocketAddr::new(address, CREDENTIALS_PORT)).collect(),
+            aws,
+            google,
+        })
+    }
+
     /// The addresses of the pool that no peer gets.
     #[must_use]
     pub fn reserved(&self) -> Vec<IpAddr> {
-        self.pool.reserved.iter().copied().chain(self.dns_addresses()).collect()
+        let dns = self.dns_addresses();
+        // The same addresses.
+        let own = if dns.is_empty() { self.credential_addresses() } else { dns };
+        self.pool.reserved.iter().copied().chain(own).collect()
     }
 
     /// The domains that peers resolve through this gateway.
@@ -486,6 +537,7 @@ impl Default for Limits {
             tunnels_per_source: 1024,
             leases_per_source: None,
             dns_queries_per_second_and_peer: 200,
+            credential_requests_per_minute_and_peer: 60,
             request_timeout: Period::from_secs(10),
         }
     }

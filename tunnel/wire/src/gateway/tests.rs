@@ -1,6 +1,6 @@
 use super::*;
 
-const GOOD: &str = r#"
+pub(super) const GOOD: &str = r#"
 fabric = "llm-training"
 name = "gw-a"
 
@@ -104,6 +104,16 @@ fn mistakes_are_told_with_place_and_hint() {
         ("[groups.gpu]\n", "[[groups.near.allow]]\nto = [\"group:idle\"]\n[groups.gpu]\n"),
         ("[groups.gpu]\n", "[[groups.near.allow]]\nto = [\"group: x\"]\n[groups.gpu]\n"),
         ("[groups.gpu]\n", "[[groups.near.allow]]\nto = [\"10.0.0.0/33\"]\n[groups.gpu]\n"),
+        ("[groups.idle]", "[[groups.near.grants]]\nobjects = \"s3://acme-data/llm/\"\naccess = \"read\"\n"),
+        ("[groups.idle]", "[[groups.near.grants]]\nobjects = \"gs://acme-data/llm/\"\naccess = \"read\"\n"),
+        ("[groups.idle]", "[[groups.near.grants]]\nobjects = \"s3://acme-data/llm\"\naccess = \"read\"\n"),
+        ("[groups.idle]", "[[groups.near.grants]]\nobjects = \"s3://acme-data/llm/\"\naccess = \"write\"\n"),
+        ("[groups.idle]", "[[groups.gpu.grants]]\nobjects = \"s3://acme-data/llm/\"\naccess = \"read\"\n"),
+        ("[groups.idle]", "[credentials.aws]\nrole_arn = \"warren-pods\"\nregion = \"us-east-1\"\n"),
+        (
+            "[groups.idle]",
+            "[credentials.aws]\nrole_arn = \"arn:aws:iam::123456789012:role/pods\"\nregion = \"us-east-1\"\nduration = \"10m\"\n",
+        ),
         ("[store.embedded]", "[store.etcd]\nendpoints = [\"http://etcd:2379\"]\n[store.embedded]"),
         ("reserved = [\"10.100.0.1\"]", "reserved = [\"10.99.0.1\"]"),
         ("ttl = \"10m\"", "ttl = \"10 minutes\""),

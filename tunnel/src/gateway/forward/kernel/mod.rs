@@ -128,7 +128,7 @@ impl Kernel {
         let flows = Flows::new(
             Arc::clone(&context.peer_table),
             Arc::clone(&context.audit),
-            config.name_server_addresses(),
+            config.own_addresses(),
             &connections,
         );
         let kernel = Arc::new(Self {
@@ -189,7 +189,7 @@ impl Kernel {
         check_routes(config)?;
         let nets = tunnel_ranges(config);
         let mut host = self.host.lock();
-        let own = config.name_server_addresses();
+        let own = config.own_addresses();
         host.attach(&self.interface, &own, &nets, config.peers.mtu.into())?;
         host.note_table(&self.table)?;
         self.nft.run(&self.rules_of(config, host.newly_forwarded(&nets)).script(&BTreeMap::new()))?;

@@ -5,7 +5,7 @@ use super::*;
 use crate::gateway::example::config;
 
 fn group(allow: Vec<Allow>, rates: (Option<u32>, Option<u32>)) -> Group {
-    Group { allow, rate_mbit: rates.0, peer_rate_mbit: rates.1, congestion: None }
+    Group { allow, rate_mbit: rates.0, peer_rate_mbit: rates.1, congestion: None, grants: Vec::new() }
 }
 
 fn rule(to: &[&str], ports: Option<&[&str]>, protocols: Option<&[Protocol]>) -> Allow {
@@ -57,6 +57,7 @@ fn the_table_of_rules_with_sites() {
         site: &site,
         name_server: NameServerRules {
             own: ["10.100.0.1", "fd00:1::1"].map(|own| own.parse().unwrap()).to_vec(),
+            credentials: vec!["10.100.0.1".parse().unwrap()],
             beyond: vec!["10.101.0.1".parse().unwrap()],
         },
         groups: &groups,

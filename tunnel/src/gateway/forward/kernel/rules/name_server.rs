@@ -1,10 +1,11 @@
-//! Rules for the gateway's own name server: queries of peers, and its own queries to gateways of other sites.
+//! Rules for the gateway's own services: queries of peers for names and credentials, and its own queries to gateways of other
+//! sites.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use warren_wire::gateway::{GatewayConfig, SitePeer};
+use warren_wire::gateway::{CREDENTIALS_PORT, GatewayConfig, SitePeer};
 
 use super::{is_of, keyword, set};
 use crate::runtime::host::InterfaceName;
@@ -14,6 +15,8 @@ use crate::runtime::host::InterfaceName;
 pub(in crate::gateway::forward::kernel) struct NameServerRules {
     /// Where it answers.
     pub(in crate::gateway::forward::kernel) own: Vec<IpAddr>,
+    /// Where peers get credentials.
+    pub(in crate::gateway::forward::kernel) credentials: Vec<IpAddr>,
     /// The resolvers that it queries through the tunnel.
     pub(in crate::gateway::forward::kernel) beyond: Vec<IpAddr>,
 }
@@ -26,12 +29,12 @@ impl NameServerRules {
             resolvers.filter(|resolver| tunnel.iter().any(|net| net.contains(resolver))).collect();
         beyond.sort_unstable();
         beyond.dedup();
-        Self { own: config.name_server_addresses(), beyond }
+        Self { own: config.name_server_addresses(), credentials: config.credential_addresses(), beyond }
     }
 
-    /// The chain for queries of peers: whoever sends through the tunnel is one, and the name server knows their groups.
+    /// The chain for queries of peers: whoever sends through the tunnel is one, and the services know their groups.
     pub(super) fn chain(&self) -> &'static str {
-        if self.own.is_empty() { "" } else { QUERIES }
+        if self.own.is_empty() && self.credentials.is_empty() { "" } else { QUERIES }
     }
 
     /// The first rules for packets to this machine.
@@ -42,6 +45,13 @@ impl NameServerRules {
             _ = writeln!(
                 out,
                 "    iifname \"{tunnel}\" {ip} daddr {own} meta l4proto {{ 6, 17 }} th dport 53 goto queries"
+            );
+        }
+        for (ip, credentials) in by_family(&self.credentials) {
+            _ = writeln!(out, "    iifname != \"{tunnel}\" {ip} daddr {credentials} drop");
+            _ = writeln!(
+                out,
+                "    iifname \"{tunnel}\" {ip} daddr {credentials} tcp dport {CREDENTIALS_PORT} goto queries"
             );
         }
         for (ip, beyond) in by_family(&self.beyond) {

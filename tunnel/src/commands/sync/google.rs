@@ -1,0 +1,111 @@
+//! The token of a running agent for Google Storage: that of an external account whose token service is the agent. Other external
+//! accounts are not supported.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use object_store::CredentialProvider;
+use object_store::client::{HttpClient, HttpConnector as _, HttpRequestBody};
+use object_store::gcp::GcpCredential;
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use warren_sync::net::Http;
+use warren_wire::gateway::GOOGLE_PATH;
+use zeroize::Zeroizing;
+
+use crate::runtime::problem::{Context as _, Result};
+
+/// Time before its end at which a token is replaced.
+const EARLY: Duration = Duration::from_secs(120);
+
+/// A credentials file, as the agent writes it.
+#[derive(Deserialize)]
+struct Account {
+    r#type: String,
+    token_url: String,
+    credential_source: Source,
+}
+
+#[derive(Deserialize)]
+struct Source {
+    file: String,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    access_token: String,
+    expires_in: u64,
+}
+
+/// Requests tokens from the agent.
+pub(super) struct AgentToken {
+    url: String,
+    secret: String,
+    client: HttpClient,
+    last: Mutex<Option<(Arc<GcpCredential>, Instant)>>,
+}
+
+impl fmt::Debug for AgentToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentToken").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl AgentToken {
+    /// The provider for this credentials file; `None` if it is not one of an agent.
+    ///
+    /// # Errors
+    /// The file of an agent cannot be used.
+    pub(super) fn of(path: &str, http: &dyn Fn() -> Result<Http>) -> Result<Option<Self>> {
+        let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
+        let Ok(account) = serde_json::from_str::<Account>(&text) else { return Ok(None) };
+        if account.r#type != "external_account" || !account.token_url.ends_with(GOOGLE_PATH) {
+            return Ok(None);
+        }
+        let client = http()?.connect(&object_store::ClientOptions::new()).while_doing(|| path.to_owned())?;
+        let secret = account.credential_source.file;
+        Ok(Some(Self { url: account.token_url, secret, client, last: Mutex::default() }))
+    }
+
+    async fn fetch(&self) -> std::result::Result<(Arc<GcpCredential>, Instant), String> {
+        let secret = std::fs::read_to_string(&self.secret).map(Zeroizing::new);
+        let secret = secret.map_err(|error| format!("{}: {error}", self.secret))?;
+        let body = format!("subject_token={}", secret.trim());
+        let request = http::Request::post(&self.url).body(HttpRequestBody::from(body));
+        let request = request.map_err(|error| error.to_string())?;
+        let response = self.client.execute(request).await.map_err(|error| error.to_string())?;
+        let status = response.status();
+        let body = response.into_body().bytes().await.map_err(|error| error.to_string())?;
+        if !status.is_success() {
+            // An error has no secret.
+            return Err(format!("the agent answered {status}: {}", String::from_utf8_lossy(&body)));
+        }
+        let token: Token =
+            serde_json::from_slice(&body).map_err(|_| "the agent answered without a token".to_owned())?;
+        let life = Duration::from_secs(token.expires_in);
+        let until = Instant::now() + life.saturating_sub(EARLY.min(life / 2));
+        Ok((Arc::new(GcpCredential { bearer: token.access_token }), until))
+    }
+}
+
+#[async_trait]
+impl CredentialProvider for AgentToken {
+    type Credential = GcpCredential;
+
+    async fn get_credential(&self) -> object_store::Result<Arc<GcpCredential>> {
+        let mut last = self.last.lock().await;
+        if let Some((token, until)) = last.as_ref()
+            && Instant::now() < *until
+        {
+            return Ok(Arc::clone(token));
+        }
+        let (token, until) = self.fetch().await.map_err(|what| object_store::Error::Generic {
+            store: "credentials of the gateway",
+            source: what.into(),
+        })?;
+        *last = Some((Arc::clone(&token), until));
+        Ok(token)
+    }
+}

@@ -1,0 +1,117 @@
+//! The service's HTTP: one GET for each cloud.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, header};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use warren_budget::Slots;
+use warren_proxy::net::{Gone, Listen, Listener as _};
+use warren_wire::enrolment::{ChannelBinding, Proof};
+use warren_wire::gateway::{AWS_PATH, CHALLENGE_HEADER, Cloud, GOOGLE_PATH, PROOF_HEADER};
+use zeroize::Zeroizing;
+
+use super::Inner;
+use crate::runtime::random;
+
+/// Connections of one pod, and of all pods.
+const CONNECTIONS: (usize, usize) = (16, 4096);
+/// From the first byte of a request to the last of its head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// A whole connection.
+const LIFETIME: Duration = Duration::from_secs(60);
+/// Pause after a failure to accept.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The body of an answer with credentials.
+pub(super) type Body = Zeroizing<Vec<u8>>;
+
+/// Listens at an address of the tunnel, and answers from now on.
+///
+/// # Errors
+/// It is in use, or not an address of this network.
+pub(super) async fn serve<N: Listen>(network: &N, at: SocketAddr, inner: Arc<Inner>) -> io::Result<()> {
+    let mut listener = network.listen(at).await?;
+    let places = Slots::new(CONNECTIONS.0, CONNECTIONS.1);
+    inner.context.runtime.clone().spawn(async move {
+        loop {
+            let (stream, from) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) if Gone::is(&error) => return,
+                Err(error) => {
+                    tracing::debug!(%error, "cannot accept a request for credentials");
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            // What is dropped is reset.
+            let Ok(place) = places.take(from.ip()) else { continue };
+            let Ok(bytes) = random() else { continue };
+            let (inner, challenge) = (Arc::clone(&inner), ChannelBinding(*bytes));
+            tokio::spawn(async move {
+                let service = service_fn(|request: Request<Incoming>| {
+                    let inner = Arc::clone(&inner);
+                    async move { Ok::<_, Infallible>(answer(&inner, from.ip(), challenge, &request).await) }
+                });
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEAD_TIMEOUT)
+                    .max_buf_size(16 << 10)
+                    .serve_connection(TokioIo::new(stream), service);
+                _ = tokio::time::timeout(LIFETIME, connection).await;
+                drop(place);
+            });
+        }
+    });
+    Ok(())
+}
+
+async fn answer(
+    inner: &Arc<Inner>,
+    from: IpAddr,
+    challenge: ChannelBinding,
+    request: &Request<Incoming>,
+) -> Response<Full<Bytes>> {
+    let cloud = match (request.method(), request.uri().path()) {
+        (&Method::GET, AWS_PATH) => Cloud::Aws,
+        (&Method::GET, GOOGLE_PATH) => Cloud::Google,
+        _ => return json(404, refusal("NotFound", "GET /v1/credentials/aws or /v1/credentials/google")),
+    };
+    let proof =
+        request.headers().get(PROOF_HEADER).and_then(|value| value.to_str().ok()?.parse::<Proof>().ok());
+    let Some(proof) = proof else {
+        let mut response = json(401, refusal("Challenge", "a proof of the pod's key is needed"));
+        if let Ok(value) = header::HeaderValue::from_str(&challenge.to_challenge()) {
+            response.headers_mut().insert(CHALLENGE_HEADER, value);
+        }
+        return response;
+    };
+    match inner.answer(from, cloud, &proof, &challenge).await {
+        Ok(body) => json(200, body.to_vec()),
+        Err(refused) => {
+            let (status, code, message) = refused.answer();
+            json(status, refusal(code, &message))
+        }
+    }
+}
+
+/// An error, as the container services of AWS write theirs.
+fn refusal(code: &str, message: &str) -> Vec<u8> {
+    serde_json::json!({ "code": code, "message": message }).to_string().into_bytes()
+}
+
+fn json(status: u16, body: Vec<u8>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
+    response
+}

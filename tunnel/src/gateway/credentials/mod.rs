@@ -1,0 +1,475 @@
+//! Short-lived credentials of clouds for pods, narrowed to the objects that their group's grants name.
+//!
+//! ```text
+//! pod --> overlay address, port 9580 --> whose address? --> grants of its group --> budget --> kept and fresh? --> answer
+//!                                                                                     no +--> STS: session policy
+//!                                                                                        +--> Google: access boundary
+//! ```
+//!
+//! The source address is authentic, as for the name server: only a peer's session brings packets from it. It decides what a pod
+//! gets. But every program of a pod can send from it, also by the agent's proxies, so a request has a proof of the pod's key about
+//! a text of this gateway, as in an enrolment. An exchange with a cloud runs in a task of its own, so a client that gives up early finds its result.
+
+mod aws;
+mod client;
+mod google;
+mod http;
+mod share;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle as Runtime;
+use warren_budget::Slots;
+use warren_sync::net::{Direct, Http};
+use warren_wire::enrolment::{ChannelBinding, Proof, Purpose};
+use warren_wire::gateway::{
+    CREDENTIALS_PORT, Cloud, GatewayConfig, Grant, SESSION_MIN, access_boundary, session_policy,
+};
+use warren_wire::{Name, PrivateKey, PublicKey};
+
+use self::aws::Aws;
+use self::client::Failure;
+use self::google::Google;
+use self::share::Issued;
+pub(super) use self::share::Share;
+use super::audit::Audit;
+use super::forward::Inside;
+use super::peers::{Member, PeerTable};
+use crate::enrolment::leases::LeaseService;
+use crate::enrolment::now;
+use crate::runtime::netstack::Netstack;
+use crate::runtime::problem::{Context as _, Problem, Result};
+
+/// Requests of one pod at the same time, and of all pods.
+const REQUESTS: (usize, usize) = (8, 1024);
+/// After a failure of the service itself, no pod causes another attempt for so long.
+const PAUSE: Duration = Duration::from_secs(2);
+/// The longest name of a session.
+const SESSION_NAME_MAX: usize = 64;
+
+/// The running service.
+pub(super) struct CredentialServer(Arc<Inner>);
+
+/// What the service needs from the gateway.
+pub(super) struct Context {
+    pub(super) runtime: Runtime,
+    /// The gateway's own key.
+    pub(super) key: PrivateKey,
+    pub(super) peer_table: Arc<PeerTable>,
+    pub(super) leases: LeaseService,
+    pub(super) audit: Arc<Audit>,
+}
+
+struct Inner {
+    context: Context,
+    rules: ArcSwap<Rules>,
+    slots: Slots<PublicKey>,
+    outcomes: [Outcomes; 2],
+    paused: Mutex<BTreeMap<Cloud, (Instant, Failure)>>,
+}
+
+/// What each group gets, and from where.
+#[derive(Default)]
+struct Rules {
+    aws: Option<Aws>,
+    google: Option<Google>,
+    scopes: BTreeMap<(Name, Cloud), Scope>,
+}
+
+/// What a group gets of a cloud.
+struct Scope {
+    /// The session policy, or the access boundary.
+    text: String,
+    /// The same with the identity: credentials of another one are not kept.
+    key: Arc<str>,
+}
+
+/// Requests of one cloud by outcome.
+#[derive(Default)]
+struct Outcomes {
+    issued: AtomicU64,
+    kept: AtomicU64,
+    refused: AtomicU64,
+    failed: AtomicU64,
+    limited: AtomicU64,
+}
+
+/// Credentials that a gateway gave to pods, for its status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CredentialStatus {
+    /// `aws` or `google`.
+    pub cloud: String,
+    /// Requests answered with new credentials.
+    pub issued: u64,
+    /// Requests answered with credentials that the gateway still had.
+    pub kept: u64,
+    /// Requests refused: no grant, no lease, or refused by the cloud.
+    pub refused: u64,
+    /// Requests without an answer of the cloud.
+    pub failed: u64,
+    /// Requests above the limits of a pod.
+    pub limited: u64,
+}
+
+/// Why a pod gets no credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Refusal {
+    /// The source is no pod of this gateway.
+    NoLease,
+    /// The request does not come from the pod's agent.
+    NoProof,
+    /// No grant of its group is about this cloud.
+    NoGrant(Name, Cloud),
+    /// Too many requests.
+    Limited,
+    /// The lease ends before the shortest credentials would.
+    Ending(Duration),
+    /// The lease changed meanwhile.
+    Changed,
+    /// The cloud gives none.
+    Failed(Cloud, Failure),
+}
+
+impl CredentialServer {
+    /// Starts to answer; `None` if no group has grants.
+    ///
+    /// # Errors
+    /// The port of the overlay address is not available, or a source of credentials is not usable.
+    pub(super) fn start(config: &GatewayConfig, inside: &Inside, context: Context) -> Result<Option<Self>> {
+        let addresses = config.credential_addresses();
+        if addresses.is_empty() {
+            return Ok(None);
+        }
+        let runtime = context.runtime.clone();
+        let inner = Arc::new(Inner {
+            context,
+            rules: ArcSwap::from_pointee(rules(config)?),
+            slots: Slots::new(REQUESTS.0, REQUESTS.1),
+            outcomes: Default::default(),
+            paused: Mutex::default(),
+        });
+        for address in addresses {
+            let at = SocketAddr::new(address, CREDENTIALS_PORT);
+            let listening = async {
+                match inside {
+                    Inside::Kernel => http::serve(&warren_proxy::net::System, at, Arc::clone(&inner)).await,
+                    Inside::User(net) => http::serve(&Netstack(net.clone()), at, Arc::clone(&inner)).await,
+                }
+            };
+            runtime.block_on(listening).map_err(|error| {
+                Problem::new(format!("credentials for pods at {at}: {error}"))
+                    .hint("remove the grants of all groups to run without credentials for pods")
+            })?;
+        }
+        Ok(Some(Self(inner)))
+    }
+
+    /// Applies the grants and sources of another configuration.
+    ///
+    /// # Errors
+    /// A source of credentials is not usable; nothing changes.
+    pub(super) fn reload(&self, config: &GatewayConfig) -> Result<()> {
+        self.0.rules.store(Arc::new(rules(config)?));
+        self.0.paused.lock().clear();
+        Ok(())
+    }
+
+    /// Counters.
+    pub(super) fn status(&self) -> Vec<CredentialStatus> {
+        let rules = self.0.rules.load();
+        let sources = [(Cloud::Aws, rules.aws.is_some()), (Cloud::Google, rules.google.is_some())];
+        let of = |cloud: Cloud| {
+            let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            let outcomes = self.0.of(cloud);
+            CredentialStatus {
+                cloud: cloud.name().to_owned(),
+                issued: read(&outcomes.issued),
+                kept: read(&outcomes.kept),
+                refused: read(&outcomes.refused),
+                failed: read(&outcomes.failed),
+                limited: read(&outcomes.limited),
+            }
+        };
+        sources.into_iter().filter(|(_, used)| *used).map(|(cloud, _)| of(cloud)).collect()
+    }
+}
+
+fn rules(config: &GatewayConfig) -> Result<Rules> {
+    let get = |name: &str| std::env::var(name).ok();
+    let http = Http::new(Arc::new(Direct), None).map_err(|what| {
+        Problem::new(format!("credentials for pods: {what}")).hint("install the package ca-certificates")
+    })?;
+    let doing = |table: &'static str| move || format!("[credentials.{table}]");
+    let (aws, google) = (&config.credentials.aws, &config.credentials.google);
+    let aws = aws.as_ref().map(|role| Aws::new(role, &http, &get)).transpose().while_doing(doing("aws"))?;
+    let google = google.as_ref().map(|of| Google::new(of, &http, &get)).transpose();
+    let google = google.while_doing(doing("google"))?;
+    let policy = |grants: &[Grant]| session_policy(config.credentials.aws.as_ref()?, grants);
+    let scopes = config.groups.iter().flat_map(|(name, group)| {
+        let texts = [(Cloud::Aws, policy(&group.grants)), (Cloud::Google, access_boundary(&group.grants))];
+        texts
+            .map(|(cloud, text)| {
+                let key = format!("{:?}\n{}", config.credentials, text.as_deref().unwrap_or_default());
+                Some(((name.clone(), cloud), Scope { text: text?, key: key.into() }))
+            })
+            .into_iter()
+            .flatten()
+    });
+    Ok(Rules { aws, google, scopes: scopes.collect() })
+}
+
+impl Inner {
+    fn of(&self, cloud: Cloud) -> &Outcomes {
+        match cloud {
+            Cloud::Aws => &self.outcomes[0],
+            Cloud::Google => &self.outcomes[1],
+        }
+    }
+
+    /// Credentials for the pod with this address, as the body of an answer.
+    async fn answer(
+        self: &Arc<Self>,
+        from: IpAddr,
+        cloud: Cloud,
+        proof: &Proof,
+        challenge: &ChannelBinding,
+    ) -> std::result::Result<http::Body, Refusal> {
+        let counters = self.of(cloud);
+        let Some(member) = self.context.peer_table.leased_at(from) else {
+            counters.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(Refusal::NoLease);
+        };
+        let slot = self.slots.take(member.key).ok().filter(|_| member.credentials.begin());
+        let Some(_slot) = slot else {
+            counters.limited.fetch_add(1, Ordering::Relaxed);
+            return Err(Refusal::Limited);
+        };
+        if !proof.verify(Purpose::Credentials, &self.context.key, &member.key, challenge) {
+            counters.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(Refusal::NoProof);
+        }
+        let inner = Arc::clone(self);
+        let asking = Arc::clone(&member);
+        let done = self.context.runtime.spawn(async move { inner.credentials(&asking, cloud).await }).await;
+        let done = done.unwrap_or(Err(Refusal::Changed));
+        // It may have been evicted, or moved to another group, meanwhile.
+        let still = self
+            .context
+            .peer_table
+            .of_key(&member.key)
+            .is_some_and(|now| now.group == member.group && now.addresses == member.addresses);
+        let done = if still { done } else { Err(Refusal::NoLease) };
+        if let Err(refusal) = &done {
+            let counter = match refusal {
+                Refusal::Failed(_, Failure::Refused(..)) => &counters.refused,
+                Refusal::Failed(..) => &counters.failed,
+                _ => &counters.refused,
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        done
+    }
+
+    async fn credentials(
+        &self,
+        member: &Arc<Member>,
+        cloud: Cloud,
+    ) -> std::result::Result<http::Body, Refusal> {
+        let rules = self.rules.load_full();
+        let role = match cloud {
+            Cloud::Aws => rules.aws.as_ref().map(|aws| aws.role().role_arn.to_string()),
+            Cloud::Google => rules.google.as_ref().map(|google| google.account().to_owned()),
+        };
+        let scope = rules.scopes.get(&(member.group.clone(), cloud));
+        let (Some(role), Some(Scope { text, key: scope })) = (role, scope) else {
+            return Err(Refusal::NoGrant(member.group.clone(), cloud));
+        };
+        let mut kept = member.credentials.of(cloud).lock().await;
+        let counters = self.of(cloud);
+        if let Some(issued) = kept.fresh(scope) {
+            counters.kept.fetch_add(1, Ordering::Relaxed);
+            return Ok(issued.to_json(&role));
+        }
+        let usable = kept.usable(scope);
+        let outcome = match kept.failure(scope).or_else(|| self.pause_of(cloud)) {
+            Some(failure) => Err(failure),
+            None => {
+                let session = session_name(member);
+                let outcome = tokio::select! {
+                    biased;
+                    () = member.gone() => return Err(Refusal::Changed),
+                    outcome = self.issue(&rules, member, cloud, text, &session) => outcome?,
+                };
+                self.record(member, cloud, &role, &session, &outcome);
+                kept.keep(scope, &outcome);
+                outcome
+            }
+        };
+        match outcome {
+            Ok(issued) => {
+                counters.issued.fetch_add(1, Ordering::Relaxed);
+                Ok(issued.to_json(&role))
+            }
+            // Those that it has are valid for a while, in which the cloud may answer again.
+            Err(failure) => match usable {
+                Some(issued) => {
+                    counters.kept.fetch_add(1, Ordering::Relaxed);
+                    Ok(issued.to_json(&role))
+                }
+                None => Err(Refusal::Failed(cloud, failure)),
+            },
+        }
+    }
+
+    /// Requests credentials from the cloud. They end before the lease can.
+    async fn issue(
+        &self,
+        rules: &Rules,
+        member: &Member,
+        cloud: Cloud,
+        scope: &str,
+        session: &str,
+    ) -> std::result::Result<std::result::Result<Arc<Issued>, Failure>, Refusal> {
+        let left = self.context.leases.time_left(member.key).await.ok_or(Refusal::NoLease)?;
+        let outcome = match (cloud, &rules.aws, &rules.google) {
+            (Cloud::Aws, Some(aws), _) => {
+                let duration = aws.role().duration.get().min(left);
+                if duration < SESSION_MIN {
+                    return Err(Refusal::Ending(left));
+                }
+                aws.assume(scope, session, duration).await
+            }
+            (Cloud::Google, _, Some(google)) => match google.narrow(scope).await {
+                Ok(issued) if issued.lifetime() > left => return Err(Refusal::Ending(left)),
+                outcome => outcome,
+            },
+            _ => return Err(Refusal::NoGrant(member.group.clone(), cloud)),
+        };
+        if let Err(failure @ (Failure::Unavailable(_) | Failure::NoSource(_))) = &outcome {
+            self.paused.lock().insert(cloud, (Instant::now(), failure.clone()));
+        }
+        Ok(outcome.map(Arc::new))
+    }
+
+    /// The failure of a cloud that was just seen, for any pod.
+    fn pause_of(&self, cloud: Cloud) -> Option<Failure> {
+        let paused = self.paused.lock();
+        let (at, failure) = paused.get(&cloud)?;
+        (at.elapsed() < PAUSE).then(|| failure.clone())
+    }
+
+    /// Logs an exchange with a cloud, and adds it to the audit.
+    fn record(
+        &self,
+        member: &Member,
+        cloud: Cloud,
+        role: &str,
+        session: &str,
+        outcome: &std::result::Result<Arc<Issued>, Failure>,
+    ) {
+        let (peer, group, of) = (member.key, &member.group, cloud.name());
+        match outcome {
+            Ok(issued) => {
+                tracing::info!(%peer, %group, cloud = of, session, expires = %issued.expires(), "credentials issued");
+            }
+            Err(failure) => {
+                tracing::warn!(%peer, %group, cloud = of, session, "no credentials: {failure}");
+            }
+        }
+        let (expires, failure) = match outcome {
+            Ok(issued) => (Some(issued.expires().to_string()), None),
+            Err(failure) => (None, Some(failure.to_string())),
+        };
+        self.context.audit.note(&serde_json::json!({
+            "at": now().to_string(), "peer": peer.to_string(), "group": group.as_str(),
+            "source": member.addresses.first(), "credentials": of, "identity": role, "session": session,
+            "verdict": if failure.is_none() { "issued" } else { "failed" }, "expires": expires, "failure": failure,
+        }));
+    }
+}
+
+/// The name of a pod's session, as CloudTrail shows it: its host, group, and address. STS accepts 2 to 64 of `A-Za-z0-9_+=,.@-`.
+fn session_name(member: &Member) -> String {
+    let address = member.addresses.first().map(|address| address.to_string().replace(':', "-"));
+    let address = address.unwrap_or_default();
+    let room = SESSION_NAME_MAX - address.len() - 2;
+    let (host, group) = (member.label.as_deref().unwrap_or("pod"), member.group.as_str());
+    // Both are ASCII. The host is cut first, for the address tells pods apart.
+    let group = &group[..group.len().min(room - 1)];
+    let host = &host[..host.len().min(room - group.len())];
+    format!("{host}@{group}@{address}")
+}
+
+impl Refusal {
+    /// Status, code, and text of the answer. The reason of a cloud stays in the log: it names identities of the gateway.
+    fn answer(&self) -> (u16, &'static str, String) {
+        match self {
+            Self::NoLease => (403, "NoLease", "this address has no lease at this gateway".into()),
+            Self::NoProof => (401, "NoProof", "the request does not come from the pod's agent".into()),
+            Self::NoGrant(group, cloud) => {
+                (403, "NoGrant", format!("group {group} has no grants for {}", cloud.name()))
+            }
+            Self::Limited => {
+                (429, "TooManyRequests", "too many requests for credentials; wait a minute".into())
+            }
+            Self::Ending(left) => (
+                403,
+                "LeaseEnds",
+                format!("the lease ends in {} s, before the shortest credentials would", left.as_secs()),
+            ),
+            Self::Changed => (503, "LeaseChanged", "the lease has changed; request again".into()),
+            Self::Failed(cloud, Failure::Refused(code, _)) => (
+                502,
+                "Refused",
+                format!("{} refused the gateway ({code}); its log has the reason", service(*cloud)),
+            ),
+            Self::Failed(cloud, Failure::Unavailable(_)) => {
+                (503, "Unavailable", format!("{} does not answer the gateway; try again", service(*cloud)))
+            }
+            Self::Failed(cloud, Failure::NoSource(_)) => (
+                502,
+                "NoSource",
+                format!("the gateway has no {} credentials of its own; its log has the reason", cloud.name()),
+            ),
+        }
+    }
+}
+
+fn service(cloud: Cloud) -> &'static str {
+    match cloud {
+        Cloud::Aws => "STS",
+        Cloud::Google => "Google's token service",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::access::Access;
+    use crate::gateway::example::config;
+
+    #[test]
+    fn sessions_are_named_after_pods() {
+        let access = Access::new(&config(""));
+        let name = |host: &str, group: &str, address: &str| {
+            let key = warren_wire::PrivateKey::from_random([7; 32]).public();
+            let addresses = vec![address.parse().unwrap()];
+            session_name(&Member::new(key, addresses, group.parse().unwrap(), host, &access))
+        };
+        assert_eq!(name("Train_0.local", "gpu", "10.100.0.7"), "train-0@gpu@10.100.0.7");
+        assert_eq!(name("", "gpu", "10.100.0.7"), "pod@gpu@10.100.0.7");
+        let long = name(&"h".repeat(63), &"g".repeat(63), "fd00:1111:2222:3333:4444:5555:6666:7777");
+        assert_eq!(long.len(), SESSION_NAME_MAX);
+        assert!(
+            long.ends_with("@fd00-1111-2222-3333-4444-5555-6666-7777") && long.starts_with("h@ggg"),
+            "{long}"
+        );
+    }
+}
