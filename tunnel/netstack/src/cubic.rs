@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438) with HyStart++ (RFC 9406) and proportional rate reduction (RFC 6937).
 
-use crate::congestion::{Ack, Controller, INITIAL_WINDOW};
+use crate::congestion::{Ack, Controller, INITIAL_WINDOW, Lost};
 use crate::seq::{MS, Nanos, SEC};
 
 const C: f64 = 0.4;
@@ -165,10 +165,26 @@ impl Controller for Cubic {
     }
 
     fn on_loss(&mut self, _now: Nanos, flight: u64) {
-        self.reduce();
+        // A mark has reduced the window for the same flight already (RFC 3168 §6.1.2).
+        if self.reduction.is_none() {
+            self.reduce();
+        }
         self.reduction = Some(Reduction { flight_at_loss: flight.max(self.mss), delivered: 0, sent: 0 });
         // The first retransmission must leave.
         self.recovery_window = flight;
+    }
+
+    /// RFC 9438 §4.6: the same decrease as for a loss.
+    fn on_mark(&mut self, mark: &Lost) {
+        let least = self.window <= 2.0 * self.mss as f64;
+        self.reduce();
+        // A mark is never spurious.
+        self.before = None;
+        if !least {
+            let flight_at_loss = mark.flight.max(self.mss);
+            self.reduction = Some(Reduction { flight_at_loss, delivered: 0, sent: 0 });
+            self.recovery_window = mark.flight;
+        }
     }
 
     fn on_recovered(&mut self, _now: Nanos) {
