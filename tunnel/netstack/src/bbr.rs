@@ -35,7 +35,7 @@ const LOSS_THRESHOLD: f64 = 0.02;
 const BETA: f64 = 0.7;
 /// Share of the long-term bound that is left to others between probes. The draft has 0.15, with which four streams take 2.7 times
 /// as much as four of CUBIC (decision 16).
-const HEADROOM: f64 = 0.4;
+const HEADROOM: f64 = 0.35;
 /// A bound that is not set.
 const NONE: u64 = u64::MAX;
 

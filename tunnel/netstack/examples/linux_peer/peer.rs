@@ -175,7 +175,7 @@ pub(crate) fn network() -> Outcome<File> {
     let tun = open_tun("warren0").map_err(|error| format!("cannot open /dev/net/tun: {error}"))?;
     for command in [
         "link set lo up",
-        "link set warren0 mtu 1500 up",
+        "link set warren0 mtu 1500 txqueuelen 10000 up",
         "addr add 10.100.0.2/24 dev warren0",
         "-6 addr add fd00::2/64 dev warren0 nodad",
     ] {
@@ -352,17 +352,27 @@ pub(crate) fn stalled(tun: &mut File, case: Stalled) -> Outcome<String> {
     let origin = Instant::now();
     let (mut batch, mut buffer, mut sink) = (Batch::new(1_500), vec![0; 2_000], vec![0; 65_536]);
     let (mut ids, mut begun, mut received) = (Vec::new(), None, 0);
+    let (mut readable, mut stopped) = (Vec::new(), true);
     // What Linux still has when it is done writing must arrive, too.
     while !peer.is_finished() || (received < readers * each && origin.elapsed() < 5 * pause) {
         let now = origin.elapsed();
-        while let Ok(length) = tun.read(&mut buffer) {
+        // Answers must not wait until thousands are silent.
+        for _ in 0..256 {
+            let Ok(length) = tun.read(&mut buffer) else { break };
             stack.input(now, &buffer[..length]);
         }
-        while stack.poll_event().is_some() {}
+        while let Some(event) = stack.poll_event() {
+            if let Event::Readable(id) = event {
+                readable.push(id);
+            }
+        }
         ids.extend(std::iter::from_fn(|| stack.accept(listener)));
         if ids.len() == readers && begun.get_or_insert_with(Instant::now).elapsed() > pause {
-            for id in &ids {
-                while let Ok(count @ 1..) = stack.recv(*id, &mut sink) {
+            if std::mem::take(&mut stopped) {
+                readable.clone_from(&ids);
+            }
+            for id in readable.drain(..) {
+                while let Ok(count @ 1..) = stack.recv(id, &mut sink) {
                     received += count;
                 }
             }
