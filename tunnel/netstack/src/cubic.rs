@@ -247,3 +247,38 @@ impl Controller for Cubic {
         Some((gain * window * SEC as f64 / self.smoothed as f64) as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9406 §4.2 and §4.3: when the round trip grows, slow start grows by a quarter for five rounds, then it ends.
+    #[test]
+    fn slow_start_ends_when_the_round_trip_grows() {
+        let mss = 1_000;
+        let mut cubic = Cubic::new(mss);
+        let mut total = 0;
+        let mut round = |rtt: Nanos| {
+            let before = cubic.window();
+            for _ in 0..20 {
+                total += mss;
+                cubic.on_ack(&Ack {
+                    delivered: mss,
+                    flight: 20 * mss,
+                    total_delivered: total,
+                    rtt: Some(rtt),
+                    smoothed_rtt: Some(rtt),
+                    window_limited: true,
+                    ..Ack::default()
+                });
+            }
+            cubic.window() - before
+        };
+        assert_eq!([round(20 * MS), round(20 * MS)], [20 * mss; 2]);
+        // The first samples of the round show the growth.
+        assert!(round(30 * MS) < 15 * mss);
+        assert_eq!(round(30 * MS), 5 * mss);
+        let later: Vec<u64> = (0..6).map(|_| round(30 * MS)).collect();
+        assert!(later[5] < 2 * mss, "{later:?}");
+    }
+}
