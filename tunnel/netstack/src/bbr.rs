@@ -35,7 +35,7 @@ const LOSS_THRESHOLD: f64 = 0.02;
 const BETA: f64 = 0.7;
 /// Share of the long-term bound that is left to others between probes. The draft has 0.15, with which four streams take 2.7 times
 /// as much as four of CUBIC (decision 16).
-const HEADROOM: f64 = 0.4;
+const HEADROOM: f64 = 0.35;
 /// A bound that is not set.
 const NONE: u64 = u64::MAX;
 
@@ -124,6 +124,7 @@ pub(crate) struct Bbr {
     loss_round_end: u64,
     loss_round_started: bool,
     loss_in_round: bool,
+    mark_in_round: bool,
     lost_ranges: u32,
     lost_end: u64,
     before: Before,
@@ -180,6 +181,7 @@ impl Bbr {
             loss_round_end: 0,
             loss_round_started: false,
             loss_in_round: false,
+            mark_in_round: false,
             lost_ranges: 0,
             lost_end: 0,
             before: Before { bw_short: NONE, flight_short: NONE, flight_long: NONE, state: None },
@@ -320,7 +322,14 @@ impl Controller for Bbr {
         self.recovering = Some(self.round);
     }
 
+    fn on_mark(&mut self, mark: &Lost) {
+        self.marked(mark);
+    }
+
     fn on_recovered(&mut self, _now: Nanos) {
+        if self.recovering.is_none() && !self.timeout {
+            return;
+        }
         self.recovering = None;
         self.timeout = false;
         self.window = self.window.max(self.prior_window);

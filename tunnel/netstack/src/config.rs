@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::congestion::Congestion;
+use crate::ecn::Ecn;
 use crate::wire::{MAX_MTU, MIN_MTU};
 
 /// Probing of idle peers (RFC 9293 §3.8.4).
@@ -30,6 +31,9 @@ pub struct Config {
     pub budget_bytes: usize,
     /// Controller of new streams.
     pub congestion: Congestion,
+    /// Whether the path may mark packets instead of dropping them. A peer is not asked by default: one mark in a round trip says
+    /// less than the losses that it replaces, by which BBR knows how far a probe may go.
+    pub ecn: Ecn,
     /// New streams hold back small segments while others are unacknowledged (Nagle, RFC 9293 §3.7.4). Off by default: proxied
     /// bytes come from programs that have chosen what to send together.
     pub nagle: bool,
@@ -63,6 +67,7 @@ impl Config {
             mtu: 1_420,
             budget_bytes: 32 << 20,
             congestion: Congestion::Bbr,
+            ecn: Ecn::Accept,
             nagle: false,
             seed,
             max_window: 32 << 20,

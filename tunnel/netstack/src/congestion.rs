@@ -84,6 +84,9 @@ pub(crate) trait Controller: Send {
     fn on_lost(&mut self, _lost: &Lost) {}
     /// A loss starts a recovery; `flight` is what was outstanding.
     fn on_loss(&mut self, now: Nanos, flight: u64);
+    /// The path has marked a packet instead of dropping it; how many, nobody says. At most once in a round trip, and what was
+    /// outstanding is acknowledged as after a loss.
+    fn on_mark(&mut self, mark: &Lost);
     /// What was outstanding at the loss is acknowledged.
     fn on_recovered(&mut self, now: Nanos);
     fn on_timeout(&mut self, now: Nanos, flight: u64);

@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438) with HyStart++ (RFC 9406) and proportional rate reduction (RFC 6937).
 
-use crate::congestion::{Ack, Controller, INITIAL_WINDOW};
+use crate::congestion::{Ack, Controller, INITIAL_WINDOW, Lost};
 use crate::seq::{MS, Nanos, SEC};
 
 const C: f64 = 0.4;
@@ -165,10 +165,26 @@ impl Controller for Cubic {
     }
 
     fn on_loss(&mut self, _now: Nanos, flight: u64) {
-        self.reduce();
+        // A mark has reduced the window for the same flight already (RFC 3168 §6.1.2).
+        if self.reduction.is_none() {
+            self.reduce();
+        }
         self.reduction = Some(Reduction { flight_at_loss: flight.max(self.mss), delivered: 0, sent: 0 });
         // The first retransmission must leave.
         self.recovery_window = flight;
+    }
+
+    /// RFC 9438 §4.6: the same decrease as for a loss.
+    fn on_mark(&mut self, mark: &Lost) {
+        let least = self.window <= 2.0 * self.mss as f64;
+        self.reduce();
+        // A mark is never spurious.
+        self.before = None;
+        if !least {
+            let flight_at_loss = mark.flight.max(self.mss);
+            self.reduction = Some(Reduction { flight_at_loss, delivered: 0, sent: 0 });
+            self.recovery_window = mark.flight;
+        }
     }
 
     fn on_recovered(&mut self, _now: Nanos) {
@@ -229,5 +245,40 @@ impl Controller for Cubic {
         let window =
             self.window.max(self.recovery_window as f64 * f64::from(u8::from(self.reduction.is_some())));
         Some((gain * window * SEC as f64 / self.smoothed as f64) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9406 §4.2 and §4.3: when the round trip grows, slow start grows by a quarter for five rounds, then it ends.
+    #[test]
+    fn slow_start_ends_when_the_round_trip_grows() {
+        let mss = 1_000;
+        let mut cubic = Cubic::new(mss);
+        let mut total = 0;
+        let mut round = |rtt: Nanos| {
+            let before = cubic.window();
+            for _ in 0..20 {
+                total += mss;
+                cubic.on_ack(&Ack {
+                    delivered: mss,
+                    flight: 20 * mss,
+                    total_delivered: total,
+                    rtt: Some(rtt),
+                    smoothed_rtt: Some(rtt),
+                    window_limited: true,
+                    ..Ack::default()
+                });
+            }
+            cubic.window() - before
+        };
+        assert_eq!([round(20 * MS), round(20 * MS)], [20 * mss; 2]);
+        // The first samples of the round show the growth.
+        assert!(round(30 * MS) < 15 * mss);
+        assert_eq!(round(30 * MS), 5 * mss);
+        let later: Vec<u64> = (0..6).map(|_| round(30 * MS)).collect();
+        assert!(later[5] < 2 * mss, "{later:?}");
     }
 }

@@ -12,6 +12,7 @@ use smoltcp::wire::{Ipv4Packet, Ipv6Packet};
 
 use crate::buffer::Pool;
 use crate::checksum;
+use crate::ecn;
 use crate::random::Keyed;
 use crate::seq::{Nanos, SEC};
 use crate::wire::{self, ip_header};
@@ -43,6 +44,7 @@ pub(crate) struct Fragment<'a> {
     protocol: u8,
     offset: usize,
     more: bool,
+    ecn: u8,
     data: &'a [u8],
 }
 
@@ -84,7 +86,7 @@ fn parse4(packet: &[u8]) -> Option<Fragment<'_>> {
         id: view.ident().into(),
     };
     let data = packet.get(header..usize::from(view.total_len()))?;
-    Some(Fragment { key, protocol, offset, more, data })
+    Some(Fragment { key, protocol, offset, more, ecn: view.ecn(), data })
 }
 
 fn parse6(packet: &[u8]) -> Option<Fragment<'_>> {
@@ -100,7 +102,8 @@ fn parse6(packet: &[u8]) -> Option<Fragment<'_>> {
         protocol: 0,
         id: u32::from_be_bytes([a, b, c, d]),
     };
-    Some(Fragment { key, protocol, offset: usize::from(place & !7), more: place & 1 != 0, data })
+    let (offset, more) = (usize::from(place & !7), place & 1 != 0);
+    Some(Fragment { key, protocol, offset, more, ecn: view.traffic_class() & 3, data })
 }
 
 #[derive(Default)]
@@ -110,6 +113,8 @@ struct Parts {
     total: Option<usize>,
     /// Of the first fragment.
     protocol: Option<u8>,
+    /// The ECN bits of the fragments.
+    ecn: Vec<u8>,
     held: usize,
     /// Fragments overlapped: nothing of this datagram is taken any more.
     dead: bool,
@@ -141,14 +146,15 @@ impl Parts {
         self.total == Some(next)
     }
 
-    fn packet(&self, key: &Key, most: usize) -> Vec<u8> {
+    fn packet(&self, key: &Key, most: usize, ecn: u8) -> Vec<u8> {
         let header = ip_header(key.source);
         let mut packet = vec![0; header];
         for piece in self.pieces.values() {
             packet.extend_from_slice(piece);
         }
         packet.truncate(most);
-        wire::emit_ip(&mut packet, key.source, key.destination, self.protocol.unwrap_or(key.protocol));
+        let protocol = self.protocol.unwrap_or(key.protocol);
+        wire::emit_ip(&mut packet, key.source, key.destination, protocol, ecn);
         packet
     }
 }
@@ -198,9 +204,9 @@ impl Fragments {
         if fragment.offset == 0 && !fragment.more {
             // Complete in itself, whatever else has the same number (RFC 6946).
             let alone = Parts { protocol: Some(fragment.protocol), ..Parts::default() };
-            let mut packet = alone.packet(&key, usize::MAX);
+            let mut packet = alone.packet(&key, usize::MAX, fragment.ecn);
             packet.extend_from_slice(fragment.data);
-            wire::emit_ip(&mut packet, key.source, key.destination, fragment.protocol);
+            wire::emit_ip(&mut packet, key.source, key.destination, fragment.protocol, fragment.ecn);
             return Some(packet);
         }
         let fresh = !self.table.contains_key(&key);
@@ -240,6 +246,7 @@ impl Fragments {
         let parts = self.table.entry(key).or_default();
         parts.held += bytes;
         parts.pieces.insert(fragment.offset, fragment.data.to_vec());
+        parts.ecn.push(fragment.ecn);
         if fragment.offset == 0 {
             parts.protocol = Some(fragment.protocol);
         }
@@ -249,10 +256,12 @@ impl Fragments {
         if !parts.complete() {
             return None;
         }
-        let packet = parts.packet(&key, usize::MAX);
+        // A mark on the part of a sender that takes none is an error of the path: the whole counts as lost.
+        let packet =
+            ecn::reassembled(parts.ecn.iter().copied()).map(|ecn| parts.packet(&key, usize::MAX, ecn));
         self.remove(pool, &key);
         self.order.retain(|(_, other)| *other != key);
-        Some(packet)
+        packet
     }
 
     /// Takes one datagram that has waited too long: source, destination, and the beginning of the packet when its first fragment
@@ -265,7 +274,7 @@ impl Fragments {
         let (_, key) = *self.order.front().filter(|(at, _)| *at <= now)?;
         self.order.pop_front();
         let begun = self.table.get(&key).filter(|parts| parts.pieces.contains_key(&0));
-        let packet = begun.map(|parts| parts.packet(&key, 576));
+        let packet = begun.map(|parts| parts.packet(&key, 576, ecn::NOT_ECT));
         self.remove(pool, &key);
         Some((key.source, key.destination, packet))
     }
@@ -306,7 +315,7 @@ mod tests {
             protocol: wire::UDP,
             id,
         };
-        Fragment { key, protocol: wire::UDP, offset, more, data: &[7; 8] }
+        Fragment { key, protocol: wire::UDP, offset, more, ecn: 0, data: &[7; 8] }
     }
 
     #[test]

@@ -86,6 +86,7 @@ pub fn segments(data: &[u8]) {
             flags: Flags(flags),
             window: u16::from(window) << (window & 7),
             options,
+            ecn: scale & 3,
             payload: &[],
         };
         let length = usize::from(length) * usize::from(shape >> 5 & 3) * 2;

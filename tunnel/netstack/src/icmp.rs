@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use smoltcp::wire::{Icmpv4Message, Icmpv4Packet, Icmpv6Message, Icmpv6Packet};
 
 use crate::checksum;
+use crate::ecn::NOT_ECT;
 use crate::wire::{ICMP4, ICMP6, Ip, emit_ip, ip_header, parse_quoted};
 
 /// Longest error message: what IPv6 may send without asking (RFC 4443 §2.4 c), and enough for IPv4.
@@ -195,7 +196,7 @@ pub(crate) fn echo(
 fn finish(mut packet: Vec<u8>, source: IpAddr, destination: IpAddr) -> Vec<u8> {
     let header = ip_header(source);
     let protocol = if source.is_ipv4() { ICMP4 } else { ICMP6 };
-    emit_ip(&mut packet, source, destination, protocol);
+    emit_ip(&mut packet, source, destination, protocol, NOT_ECT);
     packet[header + 2..header + 4].fill(0);
     let message = &packet[header..];
     let pseudo =

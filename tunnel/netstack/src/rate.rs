@@ -44,7 +44,7 @@ impl Rate {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
-            app_limited: self.app_limited_until > self.delivered,
+            app_limited: self.limited(),
             flight,
             lost: self.lost,
         }
@@ -53,6 +53,11 @@ impl Rate {
     /// There was room to send and nothing to send.
     pub(crate) fn app_limited(&mut self, flight: u64) {
         self.app_limited_until = (self.delivered + flight).max(1);
+    }
+
+    /// What is sent now says less of the path than of the application.
+    pub(crate) fn limited(&self) -> bool {
+        self.app_limited_until > self.delivered
     }
 
     /// A segment was delivered.

@@ -36,6 +36,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Data that was not sent before, and whose loss would be one of congestion: the path may mark it (RFC 3168 §5.2, §6.1.5).
+    pub(crate) fn fresh(&self) -> bool {
+        self.again.is_none() && self.data > 0 && !self.larger
+    }
+
     fn length(&self) -> u32 {
         self.data as u32 + u32::from(self.fin)
     }
@@ -108,6 +113,18 @@ pub(crate) struct Sender {
     pub(crate) nagle: bool,
     /// More than one SYN was lost.
     lost_syns: bool,
+    /// The path may mark what is sent (RFC 3168).
+    pub(crate) marks: bool,
+    /// The first new data tells the peer that the window was reduced.
+    pub(crate) cwr: bool,
+    /// What had been sent at the last reduction. Echoes of marks up to here are answered.
+    reduced_at: u64,
+    /// What had been sent when an echo began the present reduction.
+    easing: Option<u64>,
+    /// Nothing new leaves before: a mark came at the smallest window.
+    hold_until: Nanos,
+    /// Reductions that an echo has caused.
+    pub(crate) marked: u64,
     last_sent_at: Nanos,
     pub(crate) retransmitted: u64,
 }
@@ -155,6 +172,12 @@ impl Sender {
             window_limited: false,
             nagle: false,
             lost_syns: false,
+            marks: false,
+            cwr: false,
+            reduced_at: 0,
+            easing: None,
+            hold_until: 0,
+            marked: 0,
             last_sent_at: now,
             retransmitted: 0,
         }
@@ -323,7 +346,7 @@ impl Sender {
             return Err(Wait::Peer);
         }
         let usable = self.right.saturating_sub(self.nxt);
-        let search = self.search.filter(|_| self.recovery.is_none() && !self.probe_due);
+        let search = self.search.filter(|_| self.recovery.is_none() && !self.probe_due && !self.cwr);
         let larger = search.and_then(|search| search.due(now)).filter(|size| *size <= pending.min(usable));
         let data = larger.unwrap_or_else(|| pending.min(self.mss).min(usable));
         if pending > 0 && data < pending.min(self.mss) && (data == 0 || data < self.largest_window / 2) {
@@ -402,7 +425,8 @@ impl Sender {
             self.window_limited = true;
             return Err(Wait::Peer);
         }
-        if let Some(at) = self.pacer.blocked(now) {
+        let held = (records > 0 && self.hold_until > now).then_some(self.hold_until);
+        if let Some(at) = held.or_else(|| self.pacer.blocked(now)) {
             self.pace_at = Some(at);
             return Err(Wait::Until(at));
         }

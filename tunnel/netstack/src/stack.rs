@@ -16,6 +16,7 @@ use crate::buffer::Pool;
 use crate::config::Config;
 use crate::congestion::Congestion;
 use crate::demux::{Demux, Flow, TimeWait, Waiting};
+use crate::ecn::NOT_ECT;
 use crate::fragments::{self, Fragments};
 use crate::icmp::{self, Message, Unreachable};
 use crate::listen::{ListenerId, Listeners};
@@ -201,6 +202,10 @@ pub struct StreamInfo {
     pub mss: u64,
     /// Segments sent again.
     pub retransmitted: u64,
+    /// The path may mark packets instead of dropping them (RFC 3168).
+    pub ecn: bool,
+    /// Round trips in which it has.
+    pub marked: u64,
     /// Bytes queued and not acknowledged.
     pub queued: u64,
 }
@@ -579,18 +584,4 @@ fn context<'a>(
     reset_tokens: &'a mut u32,
 ) -> Context<'a> {
     Context { now, config, pool, rng, control, reset_tokens }
-}
-
-fn emit_control(out: &mut Batch, control: &Control) {
-    let head = Tcp {
-        source_port: control.local.port(),
-        destination_port: control.remote.port(),
-        seq: control.seq,
-        ack: control.ack,
-        flags: Flags(control.flags),
-        window: control.window,
-        options: Options { timestamps: control.timestamps, ..Options::default() },
-        payload: &[],
-    };
-    wire::emit_tcp(out, control.local.ip(), control.remote.ip(), &head, 0, |_| {});
 }

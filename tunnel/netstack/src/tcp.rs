@@ -27,6 +27,7 @@ use crate::batch::Batch;
 use crate::buffer::Pool;
 use crate::config::Config;
 use crate::demux::Waiting;
+use crate::ecn::{Agreement, ECT_0, Ecn, NOT_ECT};
 use crate::icmp::Unreachable;
 use crate::random::Rng;
 use crate::receiver::Receiver;
@@ -166,6 +167,7 @@ pub(crate) struct Conn {
     /// A SYN arrived and the application has not yet said whether to answer.
     pub(crate) held: bool,
     timestamps: Option<Timestamps>,
+    ecn: Agreement,
     peer_mss: u64,
     mtu: usize,
     syn_due: bool,
@@ -194,6 +196,7 @@ impl Conn {
         let mut conn = Self::new(ctx, local, remote, initial, mtu);
         conn.timestamps = Some(Timestamps { offset, recent: 0, recent_at: ctx.now, timeout: None });
         conn.snd.sack = true;
+        conn.ecn = Agreement::new(ctx.config.ecn == Ecn::Ask);
         conn.syn_due = true;
         conn
     }
@@ -211,6 +214,8 @@ impl Conn {
         conn.state = State::SynReceived;
         conn.rcv.synchronise(syn.seq);
         conn.negotiate(ctx.now, syn);
+        conn.ecn = Agreement::default();
+        conn.ecn.heard_syn(ctx.config.ecn != Ecn::Off, syn);
         conn.snd.update_window(0, 0, u64::from(syn.window));
         conn
     }
@@ -233,6 +238,7 @@ impl Conn {
             starved: false,
             held: false,
             timestamps: None,
+            ecn: Agreement::default(),
             peer_mss: mss,
             mtu,
             syn_due: false,

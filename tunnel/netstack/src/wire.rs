@@ -9,6 +9,7 @@ use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket, TcpSeqNumber,
 
 use crate::batch::Batch;
 use crate::checksum;
+use crate::ecn;
 
 /// The largest packet the stack handles.
 pub const MAX_MTU: usize = 65_535;
@@ -34,6 +35,8 @@ pub(crate) struct Ip<'a> {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     pub(crate) protocol: u8,
+    /// RFC 3168.
+    pub(crate) ecn: u8,
     pub(crate) payload: &'a [u8],
     /// The packet without trailing bytes.
     pub(crate) whole: &'a [u8],
@@ -57,6 +60,7 @@ pub(crate) fn parse_ip(packet: &[u8]) -> Option<Ip<'_>> {
                 source: IpAddr::V4(view.src_addr()),
                 destination: IpAddr::V4(view.dst_addr()),
                 protocol: view.next_header().into(),
+                ecn: view.ecn(),
                 payload: whole.get(header..)?,
                 whole,
             })
@@ -72,6 +76,7 @@ pub(crate) fn parse_ip(packet: &[u8]) -> Option<Ip<'_>> {
                 source: IpAddr::V6(view.src_addr()),
                 destination: IpAddr::V6(view.dst_addr()),
                 protocol,
+                ecn: view.traffic_class() & 3,
                 payload,
                 whole,
             })
@@ -93,6 +98,7 @@ pub(crate) fn parse_quoted(packet: &[u8]) -> Option<Ip<'_>> {
                 source: IpAddr::V4(view.src_addr()),
                 destination: IpAddr::V4(view.dst_addr()),
                 protocol: view.next_header().into(),
+                ecn: view.ecn(),
                 payload: &packet[header..],
                 whole: packet,
             })
@@ -105,6 +111,7 @@ pub(crate) fn parse_quoted(packet: &[u8]) -> Option<Ip<'_>> {
                 source: IpAddr::V6(view.src_addr()),
                 destination: IpAddr::V6(view.dst_addr()),
                 protocol,
+                ecn: view.traffic_class() & 3,
                 payload,
                 whole: packet,
             })
@@ -131,7 +138,7 @@ pub(crate) fn skip_extensions(mut protocol: u8, mut payload: &[u8]) -> Option<(u
 }
 
 /// Writes an IP header into the front of `packet`, whose length is the length of the whole packet.
-pub(crate) fn emit_ip(packet: &mut [u8], source: IpAddr, destination: IpAddr, protocol: u8) {
+pub(crate) fn emit_ip(packet: &mut [u8], source: IpAddr, destination: IpAddr, protocol: u8, ecn: u8) {
     let length = packet.len();
     match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -139,7 +146,7 @@ pub(crate) fn emit_ip(packet: &mut [u8], source: IpAddr, destination: IpAddr, pr
             view.set_version(4);
             view.set_header_len(20);
             view.set_dscp(0);
-            view.set_ecn(0);
+            view.set_ecn(ecn);
             view.set_total_len(length as u16);
             // With DF set the identification means nothing (RFC 6864 §4.1).
             view.set_ident(0);
@@ -157,7 +164,7 @@ pub(crate) fn emit_ip(packet: &mut [u8], source: IpAddr, destination: IpAddr, pr
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let mut view = Ipv6Packet::new_unchecked(packet);
             view.set_version(6);
-            view.set_traffic_class(0);
+            view.set_traffic_class(ecn);
             view.set_flow_label(0);
             view.set_payload_len((length - 40) as u16);
             view.set_next_header(IpProtocol::from(protocol));
@@ -179,6 +186,10 @@ impl Flags {
     pub(crate) const RST: u8 = 4;
     pub(crate) const PSH: u8 = 8;
     pub(crate) const ACK: u8 = 16;
+    /// A mark has arrived (RFC 3168 §6.1.3); in a SYN, that marks are understood.
+    pub(crate) const ECE: u8 = 64;
+    /// The window was reduced (RFC 3168 §6.1.2).
+    pub(crate) const CWR: u8 = 128;
 
     pub(crate) fn has(self, bit: u8) -> bool {
         self.0 & bit != 0
@@ -317,6 +328,8 @@ pub(crate) struct Tcp<'a> {
     /// Not scaled.
     pub(crate) window: u16,
     pub(crate) options: Options,
+    /// Of the IP header.
+    pub(crate) ecn: u8,
     pub(crate) payload: &'a [u8],
 }
 
@@ -340,6 +353,7 @@ pub(crate) fn parse_tcp<'a>(ip: &Ip<'a>) -> Option<Tcp<'a>> {
         flags: Flags(bytes[13]),
         window: view.window_len(),
         options: Options::parse(&bytes[20..header]),
+        ecn: ip.ecn,
         payload: &bytes[header..],
     })
 }
@@ -356,7 +370,7 @@ pub(crate) fn emit_tcp(
     let ip = ip_header(source);
     let header = 20 + head.options.length();
     out.push(ip + header + length, |packet| {
-        emit_ip(packet, source, destination, TCP);
+        emit_ip(packet, source, destination, TCP, head.ecn);
         let segment = &mut packet[ip..];
         payload(&mut segment[header..]);
         let mut view = TcpPacket::new_unchecked(&mut *segment);
@@ -397,7 +411,7 @@ pub(crate) fn emit_udp(out: &mut Batch, source: SocketAddr, destination: SocketA
     let ip = ip_header(source.ip());
     let length = 8 + payload.len();
     out.push(ip + length, |packet| {
-        emit_ip(packet, source.ip(), destination.ip(), UDP);
+        emit_ip(packet, source.ip(), destination.ip(), UDP, ecn::NOT_ECT);
         let datagram = &mut packet[ip..];
         datagram[8..].copy_from_slice(payload);
         let mut view = UdpPacket::new_unchecked(&mut *datagram);

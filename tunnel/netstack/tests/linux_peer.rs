@@ -32,6 +32,7 @@ fn linux_sends_and_receives() {
 #[test]
 fn linux_waits_for_readers_that_stop() {
     let mut tun = network().unwrap();
-    let case = Stalled { readers: 48, pause: Duration::from_secs(6), retries: 3, budget: 1 << 20 };
+    let case =
+        Stalled { readers: 48, each: 200_000, pause: Duration::from_secs(6), retries: 3, budget: 1 << 20 };
     stalled(&mut tun, case).unwrap();
 }

@@ -10,8 +10,23 @@ use std::time::{Duration, Instant};
 
 use peer::{Outcome, Stalled, cases, network, run, stalled};
 
-/// The case of readers that stop.
-const STALLED: &str = "600 readers that stop for 20 s";
+/// Readers that stop.
+const STALLED: [(&str, Stalled); 2] = [
+    (
+        "600 readers that stop for 20 s",
+        Stalled { readers: 600, each: 200_000, pause: Duration::from_secs(20), retries: 4, budget: 32 << 20 },
+    ),
+    (
+        "5,000 readers that stop for 20 s",
+        Stalled {
+            readers: 5_000,
+            each: 120_000,
+            pause: Duration::from_secs(20),
+            retries: 4,
+            budget: 32 << 20,
+        },
+    ),
+];
 
 fn main() -> Outcome<()> {
     let only = std::env::args().nth(1).unwrap_or_default();
@@ -37,10 +52,9 @@ fn main() -> Outcome<()> {
         let begun = Instant::now();
         tell(one.name, begun, run(&mut tun, &one))?;
     }
-    if STALLED.contains(&only) {
-        let case = Stalled { readers: 600, pause: Duration::from_secs(20), retries: 4, budget: 32 << 20 };
+    for (name, case) in STALLED.into_iter().filter(|(name, _)| name.contains(&only)) {
         let begun = Instant::now();
-        tell(STALLED, begun, stalled(&mut tun, case))?;
+        tell(name, begun, stalled(&mut tun, case))?;
     }
     if failed > 0 {
         return Err(format!("{failed} behaviours failed").into());

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use warren_netstack::{Batch, Config, Congestion, Event, Listen, Stack};
-use warren_netstack_sim::{End, MS, PORT, Pattern, Rng, SEC, Script};
+use warren_netstack::{Batch, Config, Congestion, Ecn, Event, Listen, Stack, StreamInfo};
+use warren_netstack_sim::{End, MS, PORT, Pattern, Rng, SEC, Script, ecn, mark};
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -28,6 +28,8 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>
 #[derive(Clone, Copy)]
 pub(crate) struct Stalled {
     pub(crate) readers: usize,
+    /// Bytes of each: more than stack and kernel take together.
+    pub(crate) each: usize,
     pub(crate) pause: Duration,
     /// `tcp_retries2` of Linux.
     pub(crate) retries: u32,
@@ -35,8 +37,8 @@ pub(crate) struct Stalled {
     pub(crate) budget: usize,
 }
 
-/// Bytes of each connection: more than the stack promises.
-const EACH: usize = 200_000;
+/// Send buffer of each of these connections, which the kernel doubles: thousands of larger ones would exhaust its memory.
+const SEND_BUFFER: libc::c_int = 32 * 1024;
 
 const OURS: u64 = 11;
 const THEIRS: u64 = 22;
@@ -58,6 +60,8 @@ pub(crate) struct Case {
     cubic: bool,
     /// Linux closes with unread data: a reset.
     they_reset: bool,
+    /// Share of the packets that take marks which the path marks. Who connects asks for ECN then.
+    marks: f64,
 }
 
 fn case(name: &'static str) -> Case {
@@ -73,6 +77,7 @@ fn case(name: &'static str) -> Case {
         mtu: 65_535,
         cubic: false,
         they_reset: false,
+        marks: 0.0,
     }
 }
 
@@ -80,6 +85,7 @@ fn case(name: &'static str) -> Case {
 pub(crate) fn cases() -> Vec<Case> {
     let bulk = || Script::bulk(20_000_000);
     let slow = || Script { read: 100_000, read_every: 200 * MS, ..Script::bulk(0) };
+    let some = || Script::bulk(4_000_000);
     let tiny = || Script { write: 1, write_every: MS / 5, ..Script::bulk(3_000) };
     vec![
         Case { ours: bulk(), ..case("send 20 MB") },
@@ -140,6 +146,16 @@ pub(crate) fn cases() -> Vec<Case> {
         Case { ours: bulk(), mtu: 1_280, ..case("send, path MTU 1280 told by ICMP") },
         Case { theirs: bulk(), mtu: 1_280, ..case("receive, path MTU 1280 told by ICMP") },
         Case { ours: bulk(), theirs: bulk(), mtu: 1_280, v6: true, ..case("both ways, path MTU 1280, IPv6") },
+        Case { ours: some(), marks: 0.01, delay: MS, ..case("send, 1 % marked, 2 ms (BBR)") },
+        Case { ours: some(), marks: 0.01, delay: MS, cubic: true, ..case("send, 1 % marked, 2 ms (CUBIC)") },
+        Case {
+            theirs: some(),
+            marks: 0.01,
+            delay: MS,
+            we_connect: false,
+            v6: true,
+            ..case("receive, 1 % marked, 2 ms, IPv6, Linux connects")
+        },
         Case {
             theirs: Script::bulk(20_000_001),
             loss: 0.01,
@@ -159,7 +175,7 @@ pub(crate) fn network() -> Outcome<File> {
     let tun = open_tun("warren0").map_err(|error| format!("cannot open /dev/net/tun: {error}"))?;
     for command in [
         "link set lo up",
-        "link set warren0 mtu 1500 up",
+        "link set warren0 mtu 1500 txqueuelen 10000 up",
         "addr add 10.100.0.2/24 dev warren0",
         "-6 addr add fd00::2/64 dev warren0 nodad",
     ] {
@@ -201,6 +217,12 @@ pub(crate) fn run(tun: &mut File, case: &Case) -> Outcome<String> {
     fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
     let mut config = Config::new(ours.clone(), seed);
     config.mtu = 1_500;
+    if case.marks > 0.0 && case.we_connect {
+        config.ecn = Ecn::Ask;
+    }
+    // As the kernel has it, or asking.
+    let asks = if case.marks > 0.0 && !case.we_connect { "1" } else { "2" };
+    fs::write("/proc/sys/net/ipv4/tcp_ecn", asks)?;
     if case.cubic {
         config.congestion = Congestion::Cubic;
     }
@@ -219,7 +241,8 @@ pub(crate) fn run(tun: &mut File, case: &Case) -> Outcome<String> {
         let remote = SocketAddr::new(ours[family], PORT);
         thread::spawn(move || linux(&TcpStream::connect(remote)?, &script, &pattern, reset))
     };
-    let mut path = Path { rng: Rng(5), queues: Default::default(), case: case.clone() };
+    let mut path =
+        Path { rng: Rng(5), queues: Default::default(), case: case.clone(), seen: Default::default() };
     let mut batch = Batch::new(1_500);
     let mut buffer = vec![0; 2_000];
     let mut quiet: Option<Instant> = None;
@@ -293,12 +316,30 @@ pub(crate) fn run(tun: &mut File, case: &Case) -> Outcome<String> {
         )
         .into());
     }
-    Ok(format!("{how}, {again} retransmitted, MSS {}", info.map_or(0, |info| info.mss)))
+    let seen = signals(case, &path, info.as_ref())?;
+    Ok(format!("{how}, {again} retransmitted, MSS {}{seen}", info.map_or(0, |info| info.mss)))
+}
+
+/// What the path has seen of ECN. Where it marks packets, every sender must have told its reductions, and its receiver the marks.
+fn signals(case: &Case, path: &Path, info: Option<&StreamInfo>) -> Outcome<String> {
+    let [theirs, ours] = &path.seen;
+    let (sender, receiver) = if case.ours.total > 0 { (ours, theirs) } else { (theirs, ours) };
+    let seen =
+        format!(", {} marked, {} echoes, {} reductions", sender.marked, receiver.echoes, sender.reductions);
+    let answered = sender.marked > 0 && receiver.echoes > 0 && sender.reductions > 0;
+    let agreed = info.is_none_or(|info| info.ecn)
+        && (case.ours.total == 0 || info.is_some_and(|info| info.marked > 0));
+    if case.marks > 0.0 {
+        return if answered && agreed { Ok(seen) } else { Err(format!("{info:?}{seen}").into()) };
+    }
+    let silent = [theirs, ours].iter().all(|one| (one.capable, one.echoes, one.reductions) == (0, 0, 0));
+    if silent { Ok(String::new()) } else { Err(format!("ECN that nobody asked for{seen}").into()) }
 }
 
 /// Linux fills every window of streams that nobody reads, with few retransmissions until it gives up. Then all are read.
 pub(crate) fn stalled(tun: &mut File, case: Stalled) -> Outcome<String> {
-    let Stalled { readers, pause, retries, budget } = case;
+    let Stalled { readers, each, pause, retries, budget } = case;
+    descriptors()?;
     fs::write("/proc/sys/net/ipv4/tcp_retries2", retries.to_string())?;
     let mut seed = [0; 32];
     fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
@@ -307,21 +348,31 @@ pub(crate) fn stalled(tun: &mut File, case: Stalled) -> Outcome<String> {
     config.budget_bytes = budget;
     let mut stack = Stack::new(config);
     let listener = stack.listen(Listen::port(PORT)).ok_or("listens")?;
-    let peer = thread::spawn(move || fill(readers, 3 * pause));
+    let peer = thread::spawn(move || fill(readers, each, 4 * pause));
     let origin = Instant::now();
     let (mut batch, mut buffer, mut sink) = (Batch::new(1_500), vec![0; 2_000], vec![0; 65_536]);
     let (mut ids, mut begun, mut received) = (Vec::new(), None, 0);
+    let (mut readable, mut stopped) = (Vec::new(), true);
     // What Linux still has when it is done writing must arrive, too.
-    while !peer.is_finished() || (received < readers * EACH && origin.elapsed() < 4 * pause) {
+    while !peer.is_finished() || (received < readers * each && origin.elapsed() < 5 * pause) {
         let now = origin.elapsed();
-        while let Ok(length) = tun.read(&mut buffer) {
+        // Answers must not wait until thousands are silent.
+        for _ in 0..256 {
+            let Ok(length) = tun.read(&mut buffer) else { break };
             stack.input(now, &buffer[..length]);
         }
-        while stack.poll_event().is_some() {}
+        while let Some(event) = stack.poll_event() {
+            if let Event::Readable(id) = event {
+                readable.push(id);
+            }
+        }
         ids.extend(std::iter::from_fn(|| stack.accept(listener)));
         if ids.len() == readers && begun.get_or_insert_with(Instant::now).elapsed() > pause {
-            for id in &ids {
-                while let Ok(count @ 1..) = stack.recv(*id, &mut sink) {
+            if std::mem::take(&mut stopped) {
+                readable.clone_from(&ids);
+            }
+            for id in readable.drain(..) {
+                while let Ok(count @ 1..) = stack.recv(id, &mut sink) {
                     received += count;
                 }
             }
@@ -339,22 +390,23 @@ pub(crate) fn stalled(tun: &mut File, case: Stalled) -> Outcome<String> {
     }
     let died = peer.join().map_err(|_| "the Linux side panicked")??;
     let discarded = stack.stats().discarded;
-    if died > 0 || received != readers * EACH || discarded > 0 {
+    if died > 0 || received != readers * each || discarded > 0 {
         return Err(format!("{died} died, {received} bytes received, {discarded} discarded").into());
     }
     Ok(format!("none died, {received} bytes, {:?}", stack.memory()))
 }
 
 /// The Linux side: how many of its connections ended with an error.
-fn fill(readers: usize, limit: Duration) -> Outcome<usize> {
+fn fill(readers: usize, each: usize, limit: Duration) -> Outcome<usize> {
     let remote = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1)), PORT);
     let mut streams = Vec::new();
     for _ in 0..readers {
         let stream = TcpStream::connect(remote)?;
         stream.set_nonblocking(true)?;
+        option(&stream, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER.to_ne_bytes())?;
         streams.push((stream, 0));
     }
-    let (data, begun, mut died) = (vec![7; EACH], Instant::now(), 0);
+    let (data, begun, mut died) = (vec![7; each], Instant::now(), 0);
     while !streams.is_empty() {
         if begun.elapsed() > limit {
             return Err(format!("{} connections do not move", streams.len()).into());
@@ -362,7 +414,7 @@ fn fill(readers: usize, limit: Duration) -> Outcome<usize> {
         streams.retain_mut(|(stream, sent)| match stream.write(&data[*sent..]) {
             Ok(count) => {
                 *sent += count;
-                *sent < EACH
+                *sent < each
             }
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => true,
             Err(_) => {
@@ -373,6 +425,29 @@ fn fill(readers: usize, limit: Duration) -> Outcome<usize> {
         thread::sleep(Duration::from_millis(5));
     }
     Ok(died)
+}
+
+fn option(stream: &TcpStream, level: libc::c_int, name: libc::c_int, value: &[u8]) -> Outcome<()> {
+    // SAFETY: pointer and length describe `value`.
+    let set = unsafe {
+        libc::setsockopt(stream.as_raw_fd(), level, name, value.as_ptr().cast(), value.len() as u32)
+    };
+    if set < 0 { Err(std::io::Error::last_os_error().into()) } else { Ok(()) }
+}
+
+/// As many file descriptors as this process may have.
+fn descriptors() -> Outcome<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is valid.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the pointer is valid.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    Ok(())
 }
 
 /// Waits for a packet or the time.
@@ -386,10 +461,21 @@ fn wait(tun: &File, until: Option<u64>, now: u64) {
     unsafe { libc::poll(&raw mut poll, 1, milliseconds as i32) };
 }
 
+/// Packets of one sender that concern ECN.
+#[derive(Default)]
+struct Signals {
+    /// Those that take marks, and those of them that were marked.
+    capable: u64,
+    marked: u64,
+    echoes: u64,
+    reductions: u64,
+}
+
 struct Path {
     rng: Rng,
     queues: [VecDeque<(u64, Vec<u8>)>; 2],
     case: Case,
+    seen: [Signals; 2],
 }
 
 impl Path {
@@ -399,7 +485,27 @@ impl Path {
             self.put(1 - way, now + self.case.delay, error);
         } else if !self.rng.chance(self.case.loss) {
             let late = if self.rng.chance(self.case.reorder) { self.rng.below(5 * MS) } else { 0 };
-            self.put(way, now + self.case.delay + late, packet.to_vec());
+            let mut packet = packet.to_vec();
+            self.look(way, &mut packet);
+            self.put(way, now + self.case.delay + late, packet);
+        }
+    }
+
+    /// Marks some of the packets that take marks, and counts what both ends say of ECN.
+    fn look(&mut self, way: usize, packet: &mut [u8]) {
+        let seen = &mut self.seen[way];
+        let (header, protocol) = if packet[0] >> 4 == 4 { (20, packet[9]) } else { (40, packet[6]) };
+        let Some(flags) = packet.get(header + 13).filter(|_| protocol == 6) else { return };
+        if flags & 2 == 0 {
+            seen.echoes += u64::from(flags & 64 != 0);
+            seen.reductions += u64::from(flags & 128 != 0);
+        }
+        if ecn(packet) != 0 {
+            seen.capable += 1;
+            if self.rng.chance(self.case.marks) {
+                seen.marked += 1;
+                mark(packet);
+            }
         }
     }
 
@@ -432,23 +538,11 @@ fn linux(
     stream.set_nodelay(true)?;
     // An odd total marks the case of a Linux sender with BBR.
     let control: &[u8] = if script.total % 2 == 1 { b"bbr" } else { b"cubic" };
-    // SAFETY: pointer and length describe `control`.
-    let set = unsafe {
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            control.as_ptr().cast(),
-            control.len() as u32,
-        )
-    };
-    if set < 0 {
-        return Err(std::io::Error::last_os_error().into());
-    }
+    option(stream, libc::IPPROTO_TCP, libc::TCP_CONGESTION, control)?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     if reset {
-        thread::sleep(Duration::from_millis(200));
-        // Dropped with unread data: the kernel resets.
+        // Dropped with unread data: the kernel resets. Without, it would end the stream first.
+        stream.peek(&mut [0])?;
         return Ok((0, 0, "its own reset".into()));
     }
     let reader = {

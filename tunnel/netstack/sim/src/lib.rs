@@ -16,7 +16,7 @@ mod link;
 pub mod random;
 mod watch;
 
-pub use link::{Link, Pipe, too_big};
+pub use link::{Link, Pipe, ecn, mark, too_big};
 pub use watch::Watch;
 
 /// A millisecond.
@@ -512,5 +512,10 @@ impl World {
     /// Packets that each direction of the path has lost.
     pub fn dropped(&self) -> [u64; 2] {
         [self.pipes[0].dropped, self.pipes[1].dropped]
+    }
+
+    /// Packets that each direction of the path has marked.
+    pub fn marked(&self) -> [u64; 2] {
+        [self.pipes[0].marked, self.pipes[1].marked]
     }
 }

@@ -15,6 +15,9 @@ pub struct Link {
     pub delay: u64,
     /// Bytes that wait for the line at most.
     pub queue: u64,
+    /// Bytes in the queue from which on its manager acts, if it has one: packets that take marks are marked, others vanish
+    /// (RFC 3168 §5).
+    pub manages: Option<u64>,
     /// Share of packets that vanish, 0 to 1; as with the others.
     pub loss: f64,
     /// Packets that come later than those behind them.
@@ -39,6 +42,7 @@ impl Link {
             rate,
             delay,
             queue: bdp.max(128 * 1024),
+            manages: None,
             loss: 0.0,
             reorder: 0.0,
             jitter: 0,
@@ -60,6 +64,7 @@ pub struct Pipe {
     serial: u64,
     pub(crate) sent: u64,
     pub(crate) dropped: u64,
+    pub(crate) marked: u64,
 }
 
 impl Pipe {
@@ -74,6 +79,7 @@ impl Pipe {
             serial: 0,
             sent: 0,
             dropped: 0,
+            marked: 0,
         }
     }
 
@@ -85,12 +91,16 @@ impl Pipe {
             return self.link.tells_mtu.then(|| too_big(packet, self.link.mtu));
         }
         let start = self.free_at.max(now);
+        let mut marks = false;
         if self.link.rate > 0 {
             let waiting = u128::from(start - now) * u128::from(self.link.rate) / 8 / u128::from(SEC);
-            if waiting as u64 + packet.len() as u64 > self.link.queue {
+            let length = waiting as u64 + packet.len() as u64;
+            marks = self.link.manages.is_some_and(|most| length > most);
+            if length > self.link.queue || (marks && ecn(packet) == 0) {
                 self.dropped += 1;
                 return None;
             }
+            self.marked += u64::from(marks);
             self.free_at = start + packet.len() as u64 * 8 * SEC / self.link.rate;
         }
         if rng.chance(self.link.loss) {
@@ -111,6 +121,9 @@ impl Pipe {
             let copy = &mut self.packets[slot];
             copy.clear();
             copy.extend_from_slice(packet);
+            if marks {
+                mark(copy);
+            }
             if corrupt {
                 // One bit: the Internet checksum finds every single-bit error.
                 let at = rng.below(copy.len() as u64) as usize;
@@ -134,6 +147,11 @@ impl Pipe {
         self.dropped
     }
 
+    /// Packets that it has marked.
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+
     /// When the next packet arrives.
     pub fn next(&self) -> Option<u64> {
         self.flying.peek().map(|Reverse((at, ..))| *at)
@@ -155,20 +173,39 @@ impl Pipe {
     }
 }
 
+/// The ECN bits of an IP packet (RFC 3168 §5).
+pub fn ecn(packet: &[u8]) -> u8 {
+    if packet[0] >> 4 == 4 { packet[1] & 3 } else { packet[1] >> 4 & 3 }
+}
+
+/// Says that there is congestion, in the name of a router that would have dropped the packet otherwise.
+pub fn mark(packet: &mut [u8]) {
+    if packet[0] >> 4 == 4 {
+        packet[1] |= 3;
+        packet[10..12].fill(0);
+        let check = sum(&packet[..20], 0);
+        packet[10..12].copy_from_slice(&check.to_be_bytes());
+    } else {
+        packet[1] |= 0x30;
+    }
+}
+
+/// The Internet checksum.
+fn sum(bytes: &[u8], mut total: u32) -> u16 {
+    for pair in bytes.chunks(2) {
+        total += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+    }
+    while total >> 16 != 0 {
+        total = (total & 0xffff) + (total >> 16);
+    }
+    !(total as u16)
+}
+
 /// What a router says of a packet that is larger than `mtu`: ICMP's "fragmentation needed", ICMPv6's "packet too big".
 ///
 /// # Panics
 /// `packet` has no whole IP header.
 pub fn too_big(packet: &[u8], mtu: usize) -> Vec<u8> {
-    let sum = |bytes: &[u8], mut total: u32| {
-        for pair in bytes.chunks(2) {
-            total += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
-        }
-        while total >> 16 != 0 {
-            total = (total & 0xffff) + (total >> 16);
-        }
-        !(total as u16)
-    };
     let quoted = &packet[..packet.len().min(128)];
     if packet[0] >> 4 == 4 {
         let mut out = vec![0; 28 + quoted.len()];

@@ -1,6 +1,6 @@
 //! One seed, one world: random links, scripts, limits and controllers, and what must hold afterwards.
 
-use warren_netstack::{CloseReason, Congestion, State};
+use warren_netstack::{CloseReason, Congestion, Ecn, State};
 
 use crate::{Link, MS, Rng, SEC, Script, World, config};
 
@@ -16,6 +16,7 @@ pub fn run(seed: u64) -> u64 {
         let rate = rng.pick(&[0, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000]);
         let delay = rng.pick(&[0, MS / 10, MS, 10 * MS, 80 * MS, 300 * MS]);
         let mut link = Link::clean(rate, delay);
+        link.manages = rng.chance(0.3).then(|| rng.pick(&[20_000, 100_000]));
         link.queue = rng.pick(&[link.queue, 20_000, 100_000, 1_000_000]).max(3 * mtu as u64);
         let worst = if hard { 0.2 } else { 0.03 };
         let odds =
@@ -35,6 +36,7 @@ pub fn run(seed: u64) -> u64 {
         one.budget_bytes = rng.pick(&[64 << 10, 256 << 10, 4 << 20, 32 << 20]);
         one.max_window = rng.pick(&[4 << 10, 64 << 10, 1 << 20, 32 << 20]);
         one.congestion = rng.pick(&[Congestion::Bbr, Congestion::Cubic]);
+        one.ecn = rng.pick(&[Ecn::Off, Ecn::Accept, Ecn::Ask, Ecn::Ask]);
         one.user_timeout = std::time::Duration::from_secs(3_600);
         one.connect_timeout = std::time::Duration::from_secs(3_600);
     }

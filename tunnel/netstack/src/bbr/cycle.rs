@@ -9,8 +9,10 @@ const MIN_RTT_WINDOW: Nanos = 10 * SEC;
 const PROBE_RTT_INTERVAL: Nanos = 5 * SEC;
 const PROBE_RTT_TIME: Nanos = 200 * MS;
 const DRAIN_ROUNDS: u64 = 3;
-/// Between probes: as often as a loss-based controller causes a loss on the path, but after these rounds, and after this time
-/// plus up to a second at the latest.
+/// Between probes: twice the rounds of a window, but after these rounds, and after this time plus up to a second, at the latest. The
+/// draft has them once, as often as Reno causes a loss. CUBIC does so more rarely, and four streams whose windows are small would
+/// probe in each other's recovery (decision 16).
+const ROUNDS: u64 = 2;
 const MOST_ROUNDS: u64 = 63;
 const PROBE_WAIT: Nanos = 2 * SEC;
 
@@ -92,7 +94,8 @@ impl Bbr {
 
     fn time_to_probe(&self, now: Nanos) -> bool {
         let target = self.bdp(self.bandwidth(), 1.0).min(self.window);
-        now > self.cycle_at + self.probe_wait || self.rounds_since_up >= (target / self.mss).min(MOST_ROUNDS)
+        now > self.cycle_at + self.probe_wait
+            || self.rounds_since_up >= (ROUNDS * target / self.mss).min(MOST_ROUNDS)
     }
 
     fn has_headroom(&self, flight: u64) -> bool {

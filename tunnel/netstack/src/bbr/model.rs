@@ -30,6 +30,7 @@ impl Bbr {
                 self.lower_bounds();
             }
             self.loss_in_round = false;
+            self.mark_in_round = false;
             self.lost_ranges = 0;
         }
         self.update_extra(ack);
@@ -105,8 +106,31 @@ impl Bbr {
 
     /// One segment is held to be lost.
     pub(super) fn lost(&mut self, lost: &Lost) {
+        self.begin_loss_round(lost.total_delivered);
+        self.lost_ranges += u32::from(lost.start != self.lost_end);
+        self.lost_end = lost.start + lost.length;
+        if self.probe_sample && too_much(lost.lost, lost.flight, lost.selective) {
+            self.flight_too_high(lost);
+        }
+    }
+
+    /// The path has marked a packet. The draft leaves the answer open; nobody says how many were marked, so it is that to the loss of
+    /// a peer without selective acknowledgements: a probe ends, Startup has filled the pipe, and otherwise the short-term bounds
+    /// follow at the end of the round.
+    pub(super) fn marked(&mut self, mark: &Lost) {
+        self.begin_loss_round(mark.total_delivered);
+        self.mark_in_round = true;
+        if self.state == State::Startup {
+            self.full = true;
+            self.flight_long = self.bdp(self.bandwidth(), 1.0).max(self.flight_latest);
+        } else if self.probe_sample {
+            self.flight_too_high(mark);
+        }
+    }
+
+    fn begin_loss_round(&mut self, delivered: u64) {
         if !self.loss_in_round {
-            self.loss_round_end = lost.total_delivered;
+            self.loss_round_end = delivered;
             self.loss_in_round = true;
             self.save_window();
             self.before = Before {
@@ -115,11 +139,6 @@ impl Bbr {
                 flight_long: self.flight_long,
                 state: None,
             };
-        }
-        self.lost_ranges += u32::from(lost.start != self.lost_end);
-        self.lost_end = lost.start + lost.length;
-        if self.probe_sample && too_much(lost.lost, lost.flight, lost.selective) {
-            self.flight_too_high(lost);
         }
     }
 
@@ -160,13 +179,14 @@ impl Bbr {
 
     pub(super) fn reset_signals(&mut self) {
         self.loss_in_round = false;
+        self.mark_in_round = false;
         self.bw_latest = 0;
         self.flight_latest = 0;
     }
 
     /// What was held to be lost was not.
     pub(super) fn spurious(&mut self) {
-        self.loss_in_round = false;
+        self.loss_in_round = self.mark_in_round;
         self.reset_full(0);
         self.bw_short = self.bw_short.max(self.before.bw_short);
         self.flight_short = self.flight_short.max(self.before.flight_short);

@@ -16,6 +16,8 @@ pub(crate) struct Incoming<'a> {
     pub(crate) echo_rtt: Option<Nanos>,
     /// The echoed timestamp is older than the last retransmission after a timeout (RFC 3522).
     pub(crate) echo_before_timeout: bool,
+    /// The peer has seen a mark, and has not yet heard of a reduction.
+    pub(crate) echo: bool,
     /// Neither data nor a window change: it may be a duplicate acknowledgement.
     pub(crate) bare: bool,
 }
@@ -109,6 +111,8 @@ impl Sender {
         self.settle_recovery(now, offset, lost, prior_flight);
         let bare = incoming.bare && !advanced && sacks.is_empty();
         self.settle_probe(now, offset, duplicate, bare, prior_flight);
+        let echo = incoming.echo && self.marks;
+        self.settle_marks(now, offset, echo, prior_flight);
         let delivered = self.rate.delivered - before;
         if delivered > 0 || lost > 0 {
             let rate = self.rate.sample(self.rtt.minimum());
@@ -121,7 +125,7 @@ impl Sender {
                 rtt: newest.filter(|segment| !segment.retransmitted).and(sample),
                 smoothed_rtt: self.rtt.smoothed(),
                 rate,
-                window_limited: self.window_limited || prior_flight * 4 >= window * 3,
+                window_limited: !echo && (self.window_limited || prior_flight * 4 >= window * 3),
                 window_full: self.window_limited,
                 selective: self.sack,
             });
@@ -187,6 +191,8 @@ impl Sender {
         if lost > 0 && self.recovery.is_none() {
             self.recovery = Some(self.nxt);
             self.controller.on_loss(now, prior_flight);
+            self.reduced();
+            self.easing = None;
             self.forced = true;
             self.probe_at = None;
         }
@@ -203,10 +209,45 @@ impl Sender {
             if self.recovery.is_none() {
                 self.controller.on_loss(now, prior_flight);
                 self.controller.on_recovered(now);
+                self.reduced();
+                self.easing = None;
             }
         } else if bare {
             self.probe = None;
         }
+    }
+
+    /// RFC 3168 §6.1.2: an echo is answered as a loss would be, once in a round trip and without a retransmission. What was sent
+    /// before the last reduction, whatever caused it, was answered by that. No echo lets the window grow.
+    fn settle_marks(&mut self, now: Nanos, offset: u64, echo: bool, prior_flight: u64) {
+        if self.easing.take_if(|point| offset >= *point).is_some() {
+            self.controller.on_recovered(now);
+        }
+        if !echo || offset <= self.reduced_at {
+            return;
+        }
+        if self.controller.window() <= self.mss {
+            // There is no smaller window: the next segment waits for a timeout.
+            self.hold_until = now + self.rtt.rto();
+            self.timeout_at = self.timeout_at.map(|_| self.hold_until);
+        }
+        self.marked += 1;
+        self.controller.on_mark(&Lost {
+            now,
+            flight: prior_flight,
+            app_limited: self.rate.limited(),
+            total_delivered: self.rate.delivered,
+            ..Lost::default()
+        });
+        self.update_pacer();
+        self.easing = Some(self.nxt);
+        self.reduced();
+    }
+
+    /// The window was reduced: the first new data says so (RFC 3168 §6.1.2), once for what was in flight.
+    pub(super) fn reduced(&mut self) {
+        self.cwr |= self.marks && self.una >= self.reduced_at;
+        self.reduced_at = self.nxt;
     }
 
     fn spurious_timeout(&mut self) {

@@ -102,6 +102,8 @@ impl Sender {
         }
         self.rtt.back_off();
         self.controller.on_timeout(now, prior);
+        self.reduced();
+        self.easing = None;
         self.update_pacer();
         self.recovery = Some(self.nxt);
         self.after_timeout = true;

@@ -135,7 +135,7 @@ impl Stack {
     ) {
         let mut whole = vec![0; wire::ip_header(source) + payload.len()];
         whole[wire::ip_header(source)..].copy_from_slice(payload);
-        wire::emit_ip(&mut whole, source, destination, protocol);
+        wire::emit_ip(&mut whole, source, destination, protocol, NOT_ECT);
         self.push_raw(icmp::unreachable(why, source, destination, &whole));
     }
 }

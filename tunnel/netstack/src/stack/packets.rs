@@ -442,3 +442,18 @@ fn single(source: IpAddr, destination: IpAddr) -> bool {
     };
     !source.is_unspecified() && !several(source) && !several(destination)
 }
+
+fn emit_control(out: &mut Batch, control: &Control) {
+    let head = Tcp {
+        source_port: control.local.port(),
+        destination_port: control.remote.port(),
+        seq: control.seq,
+        ack: control.ack,
+        flags: Flags(control.flags),
+        window: control.window,
+        options: Options { timestamps: control.timestamps, ..Options::default() },
+        ecn: NOT_ECT,
+        payload: &[],
+    };
+    wire::emit_tcp(out, control.local.ip(), control.remote.ip(), &head, 0, |_| {});
+}

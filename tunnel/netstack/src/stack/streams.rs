@@ -232,6 +232,8 @@ impl Stack {
             pacing_rate: conn.snd.pacing_rate(),
             mss: conn.snd.mss(),
             retransmitted: conn.snd.retransmitted,
+            ecn: conn.snd.marks,
+            marked: conn.snd.marked,
             queued: conn.snd.end.saturating_sub(conn.snd.una.max(1)),
         })
     }

@@ -53,6 +53,7 @@ impl Conn {
                 self.rcv.sample(rtt);
             }
             self.snd.update_window(0, 1, u64::from(tcp.window));
+            self.ecn.heard_syn_ack(tcp);
             self.establish(ctx);
             self.rcv.due = true;
             if !tcp.payload.is_empty() || tcp.flags.has(Flags::FIN) {
@@ -60,6 +61,7 @@ impl Conn {
             }
         } else {
             // Simultaneous open.
+            self.ecn.heard_syn(ctx.config.ecn != Ecn::Off, tcp);
             self.state = State::SynReceived;
             self.syn_due = true;
         }
@@ -71,6 +73,7 @@ impl Conn {
         if syn_received && flags.has(Flags::SYN) && tcp.seq == self.rcv.initial && !flags.has(Flags::RST) {
             if !flags.has(Flags::ACK) {
                 // The peer's SYN again: our answer was lost.
+                self.ecn.heard_syn(ctx.config.ecn != Ecn::Off, tcp);
                 self.syn_due = !self.held;
                 return;
             }
@@ -78,7 +81,9 @@ impl Conn {
                 return;
             }
             // Simultaneous open: the rest of the segment is an ordinary one that begins after the SYN.
-            let rest = Tcp { seq: tcp.seq.wrapping_add(1), flags: Flags(flags.0 & !Flags::SYN), ..*tcp };
+            self.ecn.heard_syn_ack(tcp);
+            let rest = flags.0 & !(Flags::SYN | Flags::ECE | Flags::CWR);
+            let rest = Tcp { seq: tcp.seq.wrapping_add(1), flags: Flags(rest), ecn: NOT_ECT, ..*tcp };
             // A SYN's window is not scaled (RFC 7323 §2.2).
             return self.segment_after_syn(ctx, &rest, 0);
         }
@@ -121,6 +126,10 @@ impl Conn {
             return;
         }
         self.heard(ctx.now);
+        // What lies outside of the window says nothing (RFC 3168 §6.1.5).
+        if !tcp.payload.is_empty() && self.rcv.right() > self.rcv.nxt {
+            self.rcv.due |= self.ecn.arrived(tcp);
+        }
         if !tcp.payload.is_empty() || flags.has(Flags::FIN) {
             self.data(ctx, seq, tcp);
         }
@@ -252,6 +261,7 @@ impl Conn {
             echo_before_timeout: echo.is_some_and(|(own, (_, echo))| {
                 own.timeout.is_some_and(|timeout| echo != 0 && before(echo, timeout))
             }),
+            echo: tcp.flags.has(Flags::ECE),
             bare: tcp.payload.is_empty() && self.snd.right == known && !tcp.flags.has(Flags::FIN),
         };
         self.snd.acknowledge(ctx.now, ctx.pool, &incoming);
@@ -370,6 +380,7 @@ impl Conn {
     pub(super) fn establish(&mut self, ctx: &mut Context<'_>) {
         self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
         self.snd.established(ctx.now);
+        self.snd.marks = self.ecn.marks();
         self.syn_due = false;
         // A window that the SYN could not offer may have room meanwhile.
         ctx.pool.freed |= self.rcv.pressed();

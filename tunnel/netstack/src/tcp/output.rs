@@ -76,14 +76,16 @@ impl Conn {
         options.sack_permitted = self.snd.sack;
         options.timestamps =
             self.timestamps.map(|own| (own.clock(ctx.now), if answer { own.recent } else { 0 }));
+        let ecn = if answer { self.ecn.syn_ack() } else { self.ecn.syn(self.snd.rtt.backoff() > 0) };
         let head = Tcp {
             source_port: self.local.port(),
             destination_port: self.remote.port(),
             seq: self.snd.initial,
             ack: if answer { to_wire(self.rcv.initial, self.rcv.nxt) } else { 0 },
-            flags: Flags(if answer { Flags::SYN | Flags::ACK } else { Flags::SYN }),
+            flags: Flags(if answer { Flags::SYN | Flags::ACK } else { Flags::SYN } | ecn),
             window: self.rcv.opening(offered),
             options,
+            ecn: NOT_ECT,
             payload: &[],
         };
         self.push(out, &head, 0, 0);
@@ -102,7 +104,12 @@ impl Conn {
         if plan.push && plan.data > 0 {
             flags |= Flags::PSH;
         }
-        let head = self.head(ctx, plan.start, flags);
+        let marks = self.snd.marks && plan.fresh();
+        if marks && std::mem::take(&mut self.snd.cwr) {
+            flags |= Flags::CWR;
+        }
+        let mut head = self.head(ctx, plan.start, flags);
+        head.ecn = if marks { ECT_0 } else { NOT_ECT };
         self.push(out, &head, plan.start, plan.data);
         self.asked_at.get_or_insert(ctx.now);
         self.rcv.acknowledged();
@@ -124,12 +131,13 @@ impl Conn {
             destination_port: self.remote.port(),
             seq: to_wire(self.snd.initial, seq),
             ack: to_wire(self.rcv.initial, self.rcv.nxt),
-            flags: Flags(flags),
+            flags: Flags(flags | self.ecn.flags()),
             window: self.window(ctx),
             options: Options {
                 timestamps: self.timestamps.map(|own| (own.clock(ctx.now), own.recent)),
                 ..Options::default()
             },
+            ecn: NOT_ECT,
             payload: &[],
         }
     }

@@ -35,13 +35,15 @@ pub(crate) struct Peer {
     pub(crate) scale: Option<u8>,
     pub(crate) sack: bool,
     pub(crate) timestamps: bool,
+    /// Its SYN asks for explicit congestion notification.
+    pub(crate) ecn: bool,
     /// Bytes; of every segment that names no other.
     pub(crate) window: u32,
 }
 
 impl Default for Peer {
     fn default() -> Self {
-        Self { mss: 1_000, scale: Some(0), sack: true, timestamps: false, window: 60_000 }
+        Self { mss: 1_000, scale: Some(0), sack: true, timestamps: false, ecn: false, window: 60_000 }
     }
 }
 
@@ -115,8 +117,9 @@ impl Lab {
 
     /// The peer connects.
     pub(crate) fn open(&mut self) {
-        self.inject(syn());
-        self.expect(syn_ack());
+        let ecn = self.peer.ecn;
+        self.inject(if ecn { syn().echo().reduced() } else { syn() });
+        self.expect(if ecn { syn_ack().echo() } else { syn_ack() });
         self.wait(ms(20));
         self.inject(ack(1));
         self.id = self.stack.accept(self.listener);
@@ -224,7 +227,7 @@ impl Lab {
         tcp.extend([0; 4]);
         tcp.extend(options);
         tcp.extend((0..segment.length as u64).map(|at| pattern(u64::from(segment.seq) + at)));
-        ipv4(PEER, STACK, 6, &mut tcp, Some(16))
+        with_ecn(ipv4(PEER, STACK, 6, &mut tcp, Some(16)), segment.ecn)
     }
 
     fn scale_agreed(&self) -> bool {
@@ -358,6 +361,7 @@ impl Lab {
             seq: word(4).wrapping_sub(line.isn),
             length: tcp.len() - header,
             sack_permitted: Some(false),
+            ecn: packet[1] & 3,
             ..Segment::default()
         };
         if segment.flags & ACK != 0 {
@@ -438,6 +442,15 @@ pub(crate) fn ipv4(
         payload[at..at + 2].copy_from_slice(&sum.to_be_bytes());
     }
     packet.extend_from_slice(payload);
+    packet
+}
+
+/// A packet with these ECN bits.
+pub(crate) fn with_ecn(mut packet: Vec<u8>, bits: u8) -> Vec<u8> {
+    packet[1] |= bits;
+    packet[10..12].fill(0);
+    let sum = checksum(&packet[..20], 0);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet
 }
 

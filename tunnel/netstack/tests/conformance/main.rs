@@ -5,6 +5,7 @@
 //! Both sides use a maximum segment of 1,000 bytes. `docs/tcp.md` has the requirements that the scripts stand for.
 
 mod closing;
+mod ecn;
 mod fragments;
 mod handshake;
 mod lab;

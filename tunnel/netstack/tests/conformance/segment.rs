@@ -7,6 +7,8 @@ pub(crate) const SYN: u8 = 2;
 pub(crate) const RST: u8 = 4;
 pub(crate) const PSH: u8 = 8;
 pub(crate) const ACK: u8 = 16;
+pub(crate) const ECE: u8 = 64;
+pub(crate) const CWR: u8 = 128;
 
 /// What a script sends or expects. What it leaves open in an expectation is not compared; the rest must be equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub(crate) struct Segment {
     /// Value and echo.
     pub(crate) timestamps: Option<(u32, u32)>,
     pub(crate) sacks: Vec<(u32, u32)>,
+    /// ECN bits of the IP header.
+    pub(crate) ecn: u8,
 }
 
 /// Data from `seq` on; acknowledges the SYN.
@@ -86,6 +90,26 @@ impl Segment {
         self
     }
 
+    /// With ECN-Echo: a mark has arrived, or in a SYN, marks are understood.
+    pub(crate) fn echo(self) -> Self {
+        Self { flags: self.flags | ECE, ..self }
+    }
+
+    /// With CWR: the window was reduced.
+    pub(crate) fn reduced(self) -> Self {
+        Self { flags: self.flags | CWR, ..self }
+    }
+
+    /// In a packet that the path may mark: ECT(0).
+    pub(crate) fn ect(self) -> Self {
+        Self { ecn: 2, ..self }
+    }
+
+    /// In a packet that the path has marked: CE.
+    pub(crate) fn marked(self) -> Self {
+        Self { ecn: 3, ..self }
+    }
+
     /// Sent with this value and echo instead of the lab's own.
     pub(crate) fn timestamps(self, value: u32, echo: u32) -> Self {
         Self { timestamps: Some((value, echo)), ..self }
@@ -101,6 +125,7 @@ impl Segment {
             && self.ack == seen.ack
             && self.length == seen.length
             && self.sacks == seen.sacks
+            && self.ecn == seen.ecn
             && open(&self.window, &seen.window)
             && open(&self.mss, &seen.mss)
             && open(&self.scale, &seen.scale)
@@ -111,7 +136,7 @@ impl Segment {
 
 impl fmt::Display for Segment {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (bit, name) in [(SYN, "S"), (FIN, "F"), (RST, "R")] {
+        for (bit, name) in [(SYN, "S"), (FIN, "F"), (RST, "R"), (ECE, "E"), (CWR, "W")] {
             out.write_str(if self.flags & bit != 0 { name } else { "" })?;
         }
         write!(out, ". {}:{}", self.seq, self.seq.wrapping_add(self.length as u32))?;
@@ -132,6 +157,9 @@ impl fmt::Display for Segment {
         }
         for (left, right) in &self.sacks {
             write!(out, " sack {left}:{right}")?;
+        }
+        if self.ecn != 0 {
+            write!(out, " ecn {}", self.ecn)?;
         }
         Ok(())
     }

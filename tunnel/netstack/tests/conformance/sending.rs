@@ -74,8 +74,8 @@ fn source_ports_depend_on_a_secret_and_on_the_destination() {
 }
 
 /// A stream whose full segments of 1,380 bytes vanished until it sent small ones, ten minutes later.
-fn after_a_black_hole() -> Lab {
-    let mut lab = Lab::accepted(Peer { mss: 1_460, ..Peer::default() });
+pub(crate) fn after_a_black_hole(peer: Peer) -> Lab {
+    let mut lab = Lab::accepted(Peer { mss: 1_460, ..peer });
     lab.write(1_380);
     lab.wait(secs(4));
     let last = lab.drain().pop().expect("retransmissions").1;
@@ -100,7 +100,7 @@ fn sent(lab: &mut Lab, length: usize) -> Vec<(u32, usize)> {
 /// RFC 8899 §5, RFC 4821 §7: a larger segment is tried, and that size is used when it arrives.
 #[test]
 fn larger_segments_are_tried_again_after_a_black_hole() {
-    let mut lab = after_a_black_hole();
+    let mut lab = after_a_black_hole(Peer::default());
     assert_eq!(sent(&mut lab, 4_000), [(3_381, 1_380), (4_761, 1_240), (6_001, 1_240), (7_241, 140)]);
     lab.inject(ack(7_381));
     assert_eq!(sent(&mut lab, 3_000), [(7_381, 1_380), (8_761, 1_380), (10_141, 240)]);
@@ -109,7 +109,7 @@ fn larger_segments_are_tried_again_after_a_black_hole() {
 /// RFC 8899 §3: a larger segment that is lost costs no window, and its data is sent in small ones.
 #[test]
 fn a_lost_probe_of_the_size_costs_no_window() {
-    let mut lab = after_a_black_hole();
+    let mut lab = after_a_black_hole(Peer::default());
     let window = |lab: &Lab| lab.id.and_then(|id| lab.stack.info(id)).expect("a stream").window;
     let before = window(&lab);
     assert_eq!(sent(&mut lab, 5_100), [(3_381, 1_380), (4_761, 1_240), (6_001, 1_240), (7_241, 1_240)]);

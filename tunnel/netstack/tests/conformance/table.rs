@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 const TABLE: &str = include_str!("../../../../docs/tcp.md");
-const SCRIPTS: [(&str, &str); 7] = [
+const SCRIPTS: [(&str, &str); 8] = [
     ("closing", include_str!("closing.rs")),
+    ("ecn", include_str!("ecn.rs")),
     ("fragments", include_str!("fragments.rs")),
     ("handshake", include_str!("handshake.rs")),
     ("recovery", include_str!("recovery.rs")),

@@ -156,17 +156,18 @@ impl<'a> Sender<'a> {
 
     fn send(&mut self, now: Duration, arena: &mut [u8], mut places: &[Place]) {
         while let Some(first) = places.first() {
-            let count = run_length(arena, places);
+            let count = run_length(places.iter().map(|place| (place.frame().len(), &arena[place.packet()])));
             let (run, rest) = places.split_at(count);
             self.run(now, arena, first, run);
             places = rest;
         }
     }
 
-    /// Packets for one destination, of equal size except for the last.
+    /// Packets for one destination, of equal size except for the last, with the same ECN bits.
     fn run(&mut self, now: Duration, arena: &mut [u8], first: &Place, run: &[Place]) {
         let count = run.len() as u64;
         let packet = &arena[first.packet()];
+        let ecn = ip::ecn(packet);
         let peer = ip::destination(packet).and_then(|to| self.reader.route_from(|| ip::source(packet), to));
         let Some(peer) = peer else {
             self.shared.plane.drops().count(DropReason::NoRoute, count);
@@ -192,8 +193,7 @@ impl<'a> Sender<'a> {
                 }
                 let end = run.last().unwrap_or(first).frame().end;
                 let bytes = &arena[first.frame().start..end];
-                // The stack does not use ECN.
-                let sent = target.send(self.shared, 0, now, bytes, first.frame().len(), 0);
+                let sent = target.send(self.shared, 0, now, bytes, first.frame().len(), ecn);
                 if let Some(wakeup) = sent {
                     self.wakeup |= wakeup;
                     self.sends += 1;
@@ -217,16 +217,15 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// The number of packets, from the first one, that one call can send.
-fn run_length(arena: &[u8], places: &[Place]) -> usize {
-    let Some(first) = places.first() else { return 0 };
-    let size = first.frame().len();
-    let to = ip::destination(&arena[first.packet()]);
+/// The number of packets, from the first one, that one call can send: of one destination, one size except for the last, and one ECN
+/// mark, which all their outer headers have. Each comes with the length of its frame.
+fn run_length<'a>(mut packets: impl Iterator<Item = (usize, &'a [u8])>) -> usize {
+    let Some((size, first)) = packets.next() else { return 0 };
+    let (to, ecn) = (ip::destination(first), ip::ecn(first));
     let most = MAX_SEGMENTS.min(MAX_BYTES / size);
     let mut count = 1;
-    for place in places.iter().take(most).skip(1) {
-        let length = place.frame().len();
-        if length > size || ip::destination(&arena[place.packet()]) != to {
+    for (length, packet) in packets.take(most - 1) {
+        if length > size || ip::destination(packet) != to || ip::ecn(packet) != ecn {
             break;
         }
         count += 1;
@@ -238,3 +237,31 @@ fn run_length(arena: &[u8], places: &[Place]) -> usize {
 }
 
 const _: () = assert!(HEADROOM == DATA_HEADER && TAILROOM == TAG);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An IPv4 packet to this host with these ECN bits.
+    fn packet(host: u8, ecn: u8) -> Vec<u8> {
+        let mut packet = vec![0; 40];
+        packet[..2].copy_from_slice(&[0x45, ecn]);
+        packet[16..20].copy_from_slice(&[10, 0, 0, host]);
+        packet
+    }
+
+    #[test]
+    fn a_run_has_one_destination_one_size_and_one_mark() {
+        let run =
+            |all: &[(usize, Vec<u8>)]| run_length(all.iter().map(|(size, packet)| (*size, &packet[..])));
+        let same = || (80, packet(1, 2));
+        assert_eq!(run(&[]), 0);
+        assert_eq!(run(&[same(), same(), same()]), 3);
+        assert_eq!(run(&[same(), (64, packet(1, 2)), (64, packet(1, 2))]), 2);
+        assert_eq!(run(&[same(), (96, packet(1, 2))]), 1);
+        assert_eq!(run(&[same(), same(), (80, packet(2, 2))]), 2);
+        // A retransmission takes no marks.
+        assert_eq!(run(&[same(), same(), (80, packet(1, 0)), same()]), 2);
+        assert_eq!(run(&vec![same(); 2 * MAX_SEGMENTS]), MAX_SEGMENTS);
+    }
+}
