@@ -112,6 +112,7 @@ fn report(poll: u32, peers: Vec<PeerEntry>) -> Report {
         gateways: vec!["gw-a".into()],
         sites: Vec::new(),
         dns: None,
+        credentials: Vec::new(),
         interface: serde_json::from_value(interface).unwrap(),
     };
     let group =

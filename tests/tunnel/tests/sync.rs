@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -243,19 +243,25 @@ fn requests_pass_through_the_proxy_of_the_environment() {
 }
 
 /// A process that watches.
-struct Watching(Child);
+struct Watching(Child, BufReader<ChildStdout>, String);
 
 impl Watching {
+    /// Returns when signals are handled.
     fn start(mut command: Command) -> Self {
-        Self(command.stdout(Stdio::piped()).spawn().unwrap())
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let (mut lines, mut text) = (BufReader::new(child.stdout.take().unwrap()), String::new());
+        lines.read_line(&mut text).unwrap();
+        assert!(text.contains("\"event\":\"start\""), "{text}");
+        Self(child, lines, text)
     }
 
     /// Sends SIGTERM; returns the exit code and the events.
     fn stop(self) -> (Option<i32>, Vec<Value>) {
-        kill_process(Pid::from_child(&self.0), Signal::TERM).unwrap();
-        let output = self.0.wait_with_output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        (output.status.code(), text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+        let Self(mut child, mut lines, mut text) = self;
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        lines.read_to_string(&mut text).unwrap();
+        let code = child.wait().unwrap().code();
+        (code, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
     }
 }
 

@@ -78,8 +78,8 @@ fn sync(args: &SyncArgs, get: stores::Variables<'_>) -> Result<u8> {
         (false, false) => Shows::Bar,
     };
     let report = Arc::new(Report::new(shows));
-    report.line(&json!({"event": "start", "source": source.label(), "dest": dest.label(), "path": path}));
     let mut signals = signals()?;
+    report.line(&json!({"event": "start", "source": source.label(), "dest": dest.label(), "path": path}));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
