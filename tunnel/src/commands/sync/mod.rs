@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use warren_sync::net::Http;
-use warren_sync::{Engine, Filter, Options, SyncError};
+use warren_sync::{Engine, Filter, Location, Options, SyncError};
 
 use super::print_error;
 use crate::cli::SyncArgs;
@@ -31,7 +31,8 @@ const SOME: u8 = 3;
 pub fn run(args: &SyncArgs) -> u8 {
     let get = |name: &str| std::env::var(name).ok();
     // An agent beside this command may have credentials of its gateway.
-    let found = stores::of_agent(&get);
+    let folders = [&args.source, &args.dest].iter().all(|end| matches!(end, Location::Folder(_)));
+    let found = if folders { Vec::new() } else { stores::of_agent(&get) };
     let get = |name: &str| {
         get(name).or_else(|| found.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()))
     };
