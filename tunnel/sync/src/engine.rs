@@ -209,20 +209,12 @@ impl Shared {
         self.memory.acquire_many(u32::try_from(pages).unwrap_or(u32::MAX)).await.ok()
     }
 
-    /// Writes to a file on a thread that may block. The thread goes on if the transfer is dropped, so whoever begins it again waits
-    /// until everything is [`Shared::settled`].
-    pub(crate) async fn writing<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
-        let guard = Arc::clone(&self.writing).read_owned().await;
-        blocking(move || {
-            let done = work();
-            drop(guard);
-            done
-        })
-        .await
+    /// Writes of one object, or of one more thing.
+    pub(crate) fn writes(&self) -> Writes {
+        Writes { own: Arc::default(), all: Arc::clone(&self.writing) }
     }
 
-    /// Waits for the writes of transfers that were dropped. One that is late would truncate a file that is complete by then, or write
-    /// an earlier version into it.
+    /// Waits for the writes of all transfers that were dropped.
     pub(crate) async fn settled(&self) {
         drop(self.writing.write().await);
     }
@@ -237,6 +229,32 @@ impl Shared {
             from
         };
         tokio::time::sleep_until(until).await;
+    }
+}
+
+/// Writes on threads that may block. They go on if their transfer is dropped, so whoever begins it again waits until they are
+/// settled: one that is late would truncate a file that is complete by then, or write an earlier version into it.
+pub(crate) struct Writes {
+    own: Arc<RwLock<()>>,
+    all: Arc<RwLock<()>>,
+}
+
+impl Writes {
+    /// Does one of them.
+    pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        let all = Arc::clone(&self.all).read_owned().await;
+        let own = Arc::clone(&self.own).read_owned().await;
+        blocking(move || {
+            let done = work();
+            drop((own, all));
+            done
+        })
+        .await
+    }
+
+    /// Waits for those of this object.
+    pub(crate) async fn settled(&self) {
+        drop(self.own.write().await);
     }
 }
 
@@ -477,7 +495,8 @@ mod tests {
         let (proceed, wait) = std::sync::mpsc::channel::<()>();
         let paths = local::Paths::of(&dest, "a");
         let late = paths.clone();
-        let dropped = engine.shared.writing(move || {
+        let writes = engine.shared.writes();
+        let dropped = writes.run(move || {
             wait.recv().unwrap();
             [late.partial, late.whole]
                 .map(|path| File::options().write(true).truncate(true).open(path).is_ok())

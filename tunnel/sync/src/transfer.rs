@@ -24,7 +24,7 @@ use object_store::{
 use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
-use crate::engine::{Event, Shared, Step};
+use crate::engine::{Event, Shared, Step, Writes};
 use crate::error::{Kind, SyncError};
 use crate::index::Record;
 use crate::journal::{self, Done, Header, Journal};
@@ -71,9 +71,10 @@ impl Shared {
     /// Transfers one object, from the beginning or from where an earlier run stopped.
     pub(crate) async fn object(&self, mut entry: Entry) -> Result<(Entry, Verified), SyncError> {
         let mut restarts = 0;
+        let writes = self.writes();
         loop {
             let done = match &self.dest {
-                Place::Folder(root) => self.receive(&entry, root).await,
+                Place::Folder(root) => self.receive(&entry, root, &writes).await,
                 Place::Store(remote) => self.send(&entry, remote).await,
             };
             match done {
@@ -84,7 +85,7 @@ impl Shared {
                 Err(error) if error.kind == Kind::Changed && restarts < RESTARTS => {
                     restarts += 1;
                     // The first part that fails drops the others.
-                    self.settled().await;
+                    writes.settled().await;
                     entry.stamp = self.current(&entry.name).await?;
                     self.progress.event(&Event::Restarted { name: &entry.name });
                 }
@@ -175,13 +176,18 @@ impl Shared {
     }
 
     /// Writes an object to a file.
-    async fn receive(&self, entry: &Entry, root: &FilePath) -> Result<(Stamp, Verified), SyncError> {
+    async fn receive(
+        &self,
+        entry: &Entry,
+        root: &FilePath,
+        writes: &Writes,
+    ) -> Result<(Stamp, Verified), SyncError> {
         let label = self.dest.label_of(&entry.name);
         let failed = |error: &std::io::Error| SyncError::io(&label, error);
         let paths = Paths::of(root, &entry.name);
         self.step(Step::Write).await;
         let (name, stamp, at) = (entry.name.clone(), entry.stamp.clone(), paths.clone());
-        let opened = self.writing(move || local::resume(&at, &name, &stamp)).await;
+        let opened = writes.run(move || local::resume(&at, &name, &stamp)).await;
         let (file, before) = opened.map_err(|error| failed(&error))?;
         let file = Arc::new(file);
         let parts = match &before {
@@ -193,7 +199,7 @@ impl Shared {
             let _connection = self.connection().await;
             let opened = self.open(entry, None, false).await?;
             let expected = Expected { reported: opened.reported, recorded: opened.recorded };
-            (self.store_part(opened.bytes, &file, 0..entry.stamp.size, &label).await?, expected)
+            (self.store_part(opened.bytes, &file, 0..entry.stamp.size, &label, writes).await?, expected)
         } else {
             let head = self.open(entry, None, true).await?;
             let expected = Expected { reported: head.reported, recorded: head.recorded };
@@ -216,7 +222,7 @@ impl Shared {
                     let _connection = self.connection().await;
                     let range = parts.range(n);
                     let opened = self.open(entry, Some(range.clone()), false).await?;
-                    let sums = self.store_part(opened.bytes, file, range, label).await?;
+                    let sums = self.store_part(opened.bytes, file, range, label, writes).await?;
                     self.step(Step::Journal).await;
                     log.add(Done { n, sums, receipt: None }).map_err(|error| SyncError::io(label, &error))
                 }
@@ -237,7 +243,7 @@ impl Shared {
         };
         self.step(Step::Seal).await;
         let modified = entry.stamp.modified;
-        self.writing(move || local::seal(&file, modified)).await.map_err(|error| failed(&error))?;
+        writes.run(move || local::seal(&file, modified)).await.map_err(|error| failed(&error))?;
         self.step(Step::Rename).await;
         std::fs::rename(&paths.partial, &paths.whole).map_err(|error| failed(&error))?;
         self.step(Step::Journal).await;
@@ -257,6 +263,7 @@ impl Shared {
         file: &Arc<File>,
         range: std::ops::Range<u64>,
         label: &str,
+        writes: &Writes,
     ) -> Result<Sums, SyncError> {
         let mut hasher = Hasher::default();
         let (mut at, mut waiting, mut pieces) = (range.start, 0, Vec::new());
@@ -273,8 +280,8 @@ impl Shared {
                 self.step(Step::Write).await;
                 let (file, write) = (Arc::clone(file), std::mem::take(&mut pieces));
                 let length = std::mem::take(&mut waiting) as u64;
-                let (written, back) = self
-                    .writing(move || {
+                let (written, back) = writes
+                    .run(move || {
                         let mut to = at;
                         for piece in &write {
                             hasher.update(piece);

@@ -180,6 +180,8 @@ impl Engine {
         tell: &(dyn Fn(&Seen<'_>) + Sync),
     ) -> Result<bool, SyncError> {
         let name = unit.manifest_name();
+        // A manifest may be on its way.
+        self.shared.settled().await;
         let there = self.read(&name).await?;
         let manifest = there.as_deref().and_then(|text| serde_json::from_str::<Manifest>(text).ok());
         if manifest.is_some_and(|manifest| manifest.describes(unit)) {
@@ -315,7 +317,8 @@ impl Engine {
         match &self.shared.dest {
             Place::Folder(root) => {
                 let path = root.join(name);
-                let written = self.shared.writing(move || {
+                let writes = self.shared.writes();
+                let written = writes.run(move || {
                     local::replace(&path, &text)?;
                     path.parent().map_or(Ok(()), local::sync_folder)
                 });
