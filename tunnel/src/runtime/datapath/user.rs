@@ -224,7 +224,7 @@ fn run_length<'a>(mut packets: impl Iterator<Item = (usize, &'a [u8])>) -> usize
     let (to, ecn) = (ip::destination(first), ip::ecn(first));
     let most = MAX_SEGMENTS.min(MAX_BYTES / size);
     let mut count = 1;
-    for (length, packet) in packets.take(most - 1) {
+    for (length, packet) in packets.take(most.saturating_sub(1)) {
         if length > size || ip::destination(packet) != to || ip::ecn(packet) != ecn {
             break;
         }

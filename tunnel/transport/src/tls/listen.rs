@@ -316,7 +316,7 @@ impl Porter {
                 match event.data.u64() {
                     ACCEPT => self.accept(now),
                     WAKE => self.replies(),
-                    number => self.turn(now, number),
+                    number => self.turn(now, number, event.flags),
                 }
             }
             self.expire(now);
@@ -401,8 +401,13 @@ impl Porter {
     }
 
     /// Something came, or the socket takes more.
-    fn turn(&mut self, now: Duration, number: u64) {
+    fn turn(&mut self, now: Duration, number: u64, flags: epoll::EventFlags) {
         let Some(pending) = self.pending.get_mut(&number) else { return };
+        // The kernel reports both without being asked, again and again while the answer is awaited.
+        let gone = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
+        if gone && pending.stage != Stage::Reading {
+            return self.end(number);
+        }
         match pending.turn() {
             Next::Wait => self.watch(number),
             Next::Ask(head, body) => self.ask(now, number, head, body),
