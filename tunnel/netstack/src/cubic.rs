@@ -174,9 +174,10 @@ impl Controller for Cubic {
         self.recovery_window = flight;
     }
 
-    /// RFC 9438 §4.6: the same decrease as for a loss.
+    /// RFC 9438 §4.6: the same decrease as for a loss, down to one segment.
     fn on_mark(&mut self, mark: &Lost) {
-        let least = self.window <= 2.0 * self.mss as f64;
+        let before = self.window;
+        let least = before <= 2.0 * self.mss as f64;
         self.reduce();
         // A mark is never spurious.
         self.before = None;
@@ -184,6 +185,8 @@ impl Controller for Cubic {
             let flight_at_loss = mark.flight.max(self.mss);
             self.reduction = Some(Reduction { flight_at_loss, delivered: 0, sent: 0 });
             self.recovery_window = mark.flight;
+        } else {
+            self.window = (BETA * before).max(self.mss as f64);
         }
     }
 
@@ -251,6 +254,17 @@ impl Controller for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// RFC 9438 §4.6, with the floor of marks, at which RFC 3168 §6.1.2 has the sender wait.
+    #[test]
+    fn marks_reduce_the_window_to_one_segment() {
+        let mut cubic = Cubic::new(1_000);
+        for _ in 0..20 {
+            cubic.on_mark(&Lost { flight: cubic.window(), ..Lost::default() });
+            cubic.on_recovered(0);
+        }
+        assert_eq!(cubic.window(), 1_000);
+    }
 
     /// RFC 9406 §4.2 and §4.3: when the round trip grows, slow start grows by a quarter for five rounds, then it ends.
     #[test]

@@ -114,8 +114,8 @@ impl Watch {
             }
             own.told = Some(seq);
         }
-        if echo && !theirs_once && !own.once {
-            broken = Some("an echo that nobody asked for".into());
+        if echo && !(theirs_once && own.once) {
+            broken = Some("an echo on which the ends have not agreed".into());
         }
         let end = seq.wrapping_add(length + u32::from(fin));
         if end.wrapping_sub(own.sent) as i32 > 0 {
