@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use tokio::runtime::Runtime;
@@ -13,9 +14,13 @@ use crate::venv::Venv;
 
 /// Emulators that no test uses any more, for the next one: each takes two seconds of the processor to start. They end with
 /// this process.
-static IDLE: Mutex<Vec<MotoServer>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<(Instant, MotoServer)>> = Mutex::new(Vec::new());
+/// An emulator rests for so long before its next use: what its last user had sent has arrived by then, and a reset waits for it.
+const REST: Duration = Duration::from_millis(300);
+/// Time for a reset.
+const RESET: Duration = Duration::from_secs(15);
 
-/// A fresh AWS account on loopback. Everything of it ends when the value is dropped.
+/// A fresh AWS account on loopback. When the value is dropped, the next one may use its process.
 ///
 /// ```no_run
 /// use warren_harness::{Emulator, ProxyConfig};
@@ -160,7 +165,7 @@ impl Drop for Emulator {
         }
         // After a failure it is not known what the emulator still does.
         if let Some(server) = self.server.take().filter(|_| !std::thread::panicking()) {
-            IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(server);
+            IDLE.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), server));
         }
     }
 }
@@ -168,9 +173,13 @@ impl Drop for Emulator {
 /// An emulator that no test uses, without what was created in it. One that does not answer is ended.
 fn idle(runtime: &Runtime) -> Result<Option<MotoServer>> {
     loop {
-        let Some(server) = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop() else { return Ok(None) };
+        let Some((since, server)) = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop() else {
+            return Ok(None);
+        };
+        std::thread::sleep(REST.saturating_sub(since.elapsed()));
         let api = server.api();
-        if wait(runtime, async move { api.reset().await })?.is_ok() {
+        let reset = wait(runtime, async move { tokio::time::timeout(RESET, api.reset()).await })?;
+        if matches!(reset, Ok(Ok(()))) {
             return Ok(Some(server));
         }
     }

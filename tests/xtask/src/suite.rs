@@ -151,7 +151,7 @@ fn slowest(starts: Vec<(Instant, String)>, end: Instant) -> Vec<(Duration, Strin
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{Counts, in_manifest, program, slowest};
+    use super::{Counts, beside, in_manifest, program, slowest, workspace_root};
 
     #[test]
     fn the_slowest_programs_are_first() {
@@ -174,6 +174,18 @@ mod tests {
         let manifest = "[package]\nname = \"p\"\n\n[[test]]\nname = \"a\"\ntest = false\n\n[[test]]\nname = \"b\"\n\n\
                         [[test]]\nname = \"c\"\ntest = false\n\n[lints]\nworkspace = true\n";
         assert_eq!(in_manifest(manifest), ["a", "c"]);
+    }
+
+    /// Cargo selects test programs by name, in all packages.
+    #[test]
+    fn programs_beside_the_others_have_names_of_their_own() {
+        let listed = std::process::Command::new("git").arg("ls-files").current_dir(workspace_root()).output();
+        let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+        for name in beside().unwrap() {
+            let ends = [format!("/tests/{name}.rs"), format!("/tests/{name}/main.rs")];
+            let found = listed.lines().filter(|file| ends.iter().any(|end| file.ends_with(end.as_str())));
+            assert_eq!(found.count(), 1, "{name}");
+        }
     }
 
     #[test]

@@ -283,7 +283,8 @@ class Answers:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
         with self.ended:
             if environ["PATH_INFO"] == "/moto-api/reset":
-                self.ended.wait_for(lambda: self.running == 0, timeout=10)
+                if not self.ended.wait_for(lambda: self.running == 0, timeout=10):
+                    raise TimeoutError("the requests before this reset do not end")
             self.running += 1
         try:
             return self.app(environ, start_response)
