@@ -11,7 +11,7 @@ use warren_wire::Token;
 use super::{
     args::AgentArgs,
     choice::{self, Chosen},
-    confinement, enrolled,
+    confinement, credentials, enrolled,
     events::{Event, listen_to_signals},
     lock::Lock,
     metrics_source::MetricsSource,
@@ -133,6 +133,7 @@ fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
     for socket in [interface.fallback_socket(&folder), interface.socket()] {
         remove_unused(&socket);
     }
+    credentials::forget(&folder, &interface);
     match network::cleanup(&interface, config.as_ref(), &folder)? {
         0 => tracing::info!(%interface, "nothing to clean up"),
         left => tracing::info!(%interface, changes = left, "changes of an earlier agent undone"),

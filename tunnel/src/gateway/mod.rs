@@ -66,9 +66,9 @@ enum Event {
 pub fn run(path: &Path, metrics: Option<ListenAddress>, demand: Option<Demand>) -> Result<()> {
     let settings = Settings::read(path)?;
     capabilities::raise_descriptors();
-    let forward = forward::prepare(&settings.config)?;
-    // Its buffers may need a capability that is then given up.
+    // First: where this gateway runs already, nothing of it changes. And buffers may need a capability that is then given up.
     let udp = ports::bind(settings.config.listen.udp)?;
+    let forward = forward::prepare(&settings.config)?;
     let needs = confinement::needs(path, &settings.config, &forward)?;
     sandbox::confine(confinement::demand(demand, &settings.config), &needs)?;
     let (events, received) = mpsc::channel();

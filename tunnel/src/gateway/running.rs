@@ -384,20 +384,24 @@ impl Inner {
                 .hint("drain this gateway, and restart it; pods continue with the other gateways"));
         }
         let page = ports::page(&after, self.operators.at)?;
+        let granted = match &self.credentials {
+            Some(_) if before.credentials != after.credentials || before.groups != after.groups => {
+                Some(credentials::rules(&after)?)
+            }
+            _ => None,
+        };
         self.audit.reopen()?;
         let mut changes = Vec::new();
-        if let Some(credentials) = &self.credentials
-            && (before.credentials != after.credentials || before.groups != after.groups)
-        {
-            credentials.reload(&after)?;
-            changes.push("credentials");
-        }
         if before.groups != after.groups || before.site != after.site || before.dns != after.dns {
             self.forwarding.forward.rules(&after)?;
         }
         self.sites.replace(Some(&before), &after)?;
         if before.site != after.site {
             changes.push("sites");
+        }
+        if let (Some(credentials), Some(rules)) = (&self.credentials, granted) {
+            credentials.apply(rules);
+            changes.push("credentials");
         }
         if before.groups != after.groups {
             changes.push("groups");

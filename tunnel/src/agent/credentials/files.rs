@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `token` | the secret of requests |
-//! | `env` | variables for a shell, a service manager, or a container engine |
+//! | `env` | variables for a shell or a service manager |
 //! | `google.json` | the credentials file for clients of Google Cloud |
 
 use std::fmt::Write as _;
@@ -23,6 +23,12 @@ const TOKEN: &str = "token";
 const ENVIRONMENT: &str = "env";
 const GOOGLE: &str = "google.json";
 const GOOGLE_INSIDE: &str = "google-inside.json";
+/// The variables that it sets.
+const VARIABLES: [&str; 3] = [
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+];
 
 /// The folder with its files; dropping it removes them.
 pub(super) struct Files {
@@ -90,9 +96,10 @@ impl Files {
     ) -> Result<Vec<(String, String)>> {
         let token = self.folder.join(TOKEN).display().to_string();
         let mut variables = Vec::new();
+        let [aws_url, aws_token, google_file] = VARIABLES;
         if service.aws {
-            variables.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", format!("http://{at}{AWS_PATH}")));
-            variables.push(("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token.clone()));
+            variables.push((aws_url, format!("http://{at}{AWS_PATH}")));
+            variables.push((aws_token, token.clone()));
         }
         if service.google {
             let file = self.folder.join(google);
@@ -104,7 +111,7 @@ impl Files {
                 "credential_source": { "file": token },
             });
             secret::write_new(&file, &account.to_string())?;
-            variables.push(("GOOGLE_APPLICATION_CREDENTIALS", file.display().to_string()));
+            variables.push((google_file, file.display().to_string()));
         }
         Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
@@ -125,16 +132,22 @@ impl Drop for Files {
     }
 }
 
+/// Removes the files of an agent that was killed.
+pub(in crate::agent) fn forget(base: &Path, interface: &InterfaceName) {
+    // It may never have had any.
+    _ = fs::remove_dir_all(folder(base, interface));
+}
+
 /// The variables of a running agent of this user.
 pub(crate) fn of_interface(interface: &InterfaceName) -> Option<Vec<(String, String)>> {
-    let text = folders::candidates()
+    let text = folders::existing()
         .iter()
         .find_map(|base| fs::read_to_string(folder(base, interface).join(ENVIRONMENT)).ok())?;
     let line = |line: &str| {
         let (name, value) = line.split_once('=')?;
         Some((name.to_owned(), value.trim_matches('\'').to_owned()))
     };
-    Some(text.lines().filter_map(line).collect())
+    Some(text.lines().filter_map(line).filter(|(name, _)| VARIABLES.contains(&name.as_str())).collect())
 }
 
 #[cfg(test)]
@@ -162,6 +175,9 @@ mod tests {
         insta::assert_snapshot!(text.join("\n").replace(base.path().to_str().unwrap(), "DIR"));
         let folder = files.folder.clone();
         drop(files);
+        assert!(!folder.exists());
+        std::mem::forget(write().unwrap());
+        forget(base.path(), &interface);
         assert!(!folder.exists());
     }
 }

@@ -30,6 +30,7 @@ use warren_wire::enrolment::ChannelBinding;
 use warren_wire::gateway::{AWS_PATH, GOOGLE_PATH};
 
 use self::files::Files;
+pub(super) use self::files::forget;
 pub(crate) use self::files::{Programs, of_interface};
 pub(super) use self::relay::Way;
 use super::enrolled::Enrolled;

@@ -2,6 +2,8 @@
 //! accounts are not supported.
 
 use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +28,17 @@ struct Account {
     r#type: String,
     token_url: String,
     credential_source: Source,
+}
+
+impl Account {
+    /// Whether an agent of this machine wrote it as `path`. The secret of any other file is not sent.
+    fn is_of_an_agent(&self, path: &Path) -> bool {
+        let place = self.token_url.strip_prefix("http://").and_then(|rest| rest.strip_suffix(GOOGLE_PATH));
+        let at = place.and_then(|at| at.parse::<SocketAddr>().ok());
+        self.r#type == "external_account"
+            && at.is_some_and(|at| at.ip().is_loopback())
+            && Path::new(&self.credential_source.file).parent() == path.parent()
+    }
 }
 
 #[derive(Deserialize)]
@@ -61,7 +74,7 @@ impl AgentToken {
     pub(super) fn of(path: &str, http: &dyn Fn() -> Result<Http>) -> Result<Option<Self>> {
         let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
         let Ok(account) = serde_json::from_str::<Account>(&text) else { return Ok(None) };
-        if account.r#type != "external_account" || !account.token_url.ends_with(GOOGLE_PATH) {
+        if !account.is_of_an_agent(Path::new(path)) {
             return Ok(None);
         }
         let client = http()?.connect(&object_store::ClientOptions::new()).while_doing(|| path.to_owned())?;
@@ -107,5 +120,33 @@ impl CredentialProvider for AgentToken {
         })?;
         *last = Some((Arc::clone(&token), until));
         Ok(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_file_of_an_agent_is_used() {
+        let account = |url: &str, file: &str| Account {
+            r#type: "external_account".into(),
+            token_url: url.into(),
+            credential_source: Source { file: file.into() },
+        };
+        let path = Path::new("/run/warren-tunnel/warren0.credentials/google.json");
+        let token = "/run/warren-tunnel/warren0.credentials/token";
+        let own = "http://127.0.0.1:9588/v1/credentials/google";
+        assert!(account(own, token).is_of_an_agent(path));
+        assert!(account("http://[::1]:9588/v1/credentials/google", token).is_of_an_agent(path));
+        for (url, file) in [
+            ("http://203.0.113.7:9588/v1/credentials/google", token),
+            ("http://attacker.example/v1/credentials/google", token),
+            ("https://127.0.0.1:9588/v1/credentials/google", token),
+            ("http://127.0.0.1:9588/other", token),
+            (own, "/etc/shadow"),
+        ] {
+            assert!(!account(url, file).is_of_an_agent(path), "{url} {file}");
+        }
     }
 }

@@ -24,6 +24,8 @@ pub(super) enum Failure {
     Refused(String, String),
     /// This gateway has no credentials of its own.
     NoSource(String),
+    /// The lease ends after this time, before the shortest credentials would.
+    Ending(Duration),
 }
 
 impl fmt::Display for Failure {
@@ -31,6 +33,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Unavailable(what) | Self::NoSource(what) => f.write_str(what),
             Self::Refused(code, message) => write!(f, "{code}: {message}"),
+            Self::Ending(left) => {
+                write!(f, "the lease ends in {} s, before the shortest credentials would", left.as_secs())
+            }
         }
     }
 }

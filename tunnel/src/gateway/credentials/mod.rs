@@ -26,6 +26,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle as Runtime;
+use tokio::sync::Semaphore;
 use warren_budget::Slots;
 use warren_sync::net::{Direct, Http};
 use warren_wire::enrolment::{ChannelBinding, Proof, Purpose};
@@ -49,8 +50,12 @@ use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// Requests of one pod at the same time, and of all pods.
 const REQUESTS: (usize, usize) = (8, 1024);
-/// After a failure of the service itself, no pod causes another attempt for so long.
+/// After a failure, no pod causes another attempt for so long; after a refusal, no pod with the same grants.
 const PAUSE: Duration = Duration::from_secs(2);
+/// Exchanges with one cloud at the same time. STS limits the requests of an account.
+const EXCHANGES: usize = 16;
+/// Credentials end so long before the lease can: an exchange takes time.
+const MARGIN: Duration = Duration::from_secs(30);
 /// The longest name of a session.
 const SESSION_NAME_MAX: usize = 64;
 
@@ -72,12 +77,16 @@ struct Inner {
     rules: ArcSwap<Rules>,
     slots: Slots<PublicKey>,
     outcomes: [Outcomes; 2],
-    paused: Mutex<BTreeMap<Cloud, (Instant, Failure)>>,
+    exchanges: [Semaphore; 2],
+    paused: Mutex<Paused>,
 }
+
+/// Recent failures: those of a scope, or of the whole cloud.
+type Paused = BTreeMap<(Cloud, Option<Arc<str>>), (Instant, Failure)>;
 
 /// What each group gets, and from where.
 #[derive(Default)]
-struct Rules {
+pub(super) struct Rules {
     aws: Option<Aws>,
     google: Option<Google>,
     scopes: BTreeMap<(Name, Cloud), Scope>,
@@ -129,8 +138,6 @@ enum Refusal {
     NoGrant(Name, Cloud),
     /// Too many requests.
     Limited,
-    /// The lease ends before the shortest credentials would.
-    Ending(Duration),
     /// The lease changed meanwhile.
     Changed,
     /// The cloud gives none.
@@ -153,6 +160,7 @@ impl CredentialServer {
             rules: ArcSwap::from_pointee(rules(config)?),
             slots: Slots::new(REQUESTS.0, REQUESTS.1),
             outcomes: Default::default(),
+            exchanges: [EXCHANGES; 2].map(Semaphore::new),
             paused: Mutex::default(),
         });
         for address in addresses {
@@ -172,13 +180,9 @@ impl CredentialServer {
     }
 
     /// Applies the grants and sources of another configuration.
-    ///
-    /// # Errors
-    /// A source of credentials is not usable; nothing changes.
-    pub(super) fn reload(&self, config: &GatewayConfig) -> Result<()> {
-        self.0.rules.store(Arc::new(rules(config)?));
+    pub(super) fn apply(&self, rules: Rules) {
+        self.0.rules.store(Arc::new(rules));
         self.0.paused.lock().clear();
-        Ok(())
     }
 
     /// Counters.
@@ -201,7 +205,11 @@ impl CredentialServer {
     }
 }
 
-fn rules(config: &GatewayConfig) -> Result<Rules> {
+/// The grants and sources of a configuration.
+///
+/// # Errors
+/// A source of credentials is not usable.
+pub(super) fn rules(config: &GatewayConfig) -> Result<Rules> {
     let get = |name: &str| std::env::var(name).ok();
     let http = Http::new(Arc::new(Direct), None).map_err(|what| {
         Problem::new(format!("credentials for pods: {what}")).hint("install the package ca-certificates")
@@ -227,10 +235,7 @@ fn rules(config: &GatewayConfig) -> Result<Rules> {
 
 impl Inner {
     fn of(&self, cloud: Cloud) -> &Outcomes {
-        match cloud {
-            Cloud::Aws => &self.outcomes[0],
-            Cloud::Google => &self.outcomes[1],
-        }
+        &self.outcomes[cloud as usize]
     }
 
     /// Credentials for the pod with this address, as the body of an answer.
@@ -246,14 +251,18 @@ impl Inner {
             counters.refused.fetch_add(1, Ordering::Relaxed);
             return Err(Refusal::NoLease);
         };
-        let slot = self.slots.take(member.key).ok().filter(|_| member.credentials.begin());
-        let Some(_slot) = slot else {
+        let Ok(_slot) = self.slots.take(member.key) else {
             counters.limited.fetch_add(1, Ordering::Relaxed);
             return Err(Refusal::Limited);
         };
+        // Before the budget: other programs of the pod do not use it up.
         if !proof.verify(Purpose::Credentials, &self.context.key, &member.key, challenge) {
             counters.refused.fetch_add(1, Ordering::Relaxed);
             return Err(Refusal::NoProof);
+        }
+        if !member.credentials.begin() {
+            counters.limited.fetch_add(1, Ordering::Relaxed);
+            return Err(Refusal::Limited);
         }
         let inner = Arc::clone(self);
         let asking = Arc::clone(&member);
@@ -268,7 +277,7 @@ impl Inner {
         let done = if still { done } else { Err(Refusal::NoLease) };
         if let Err(refusal) = &done {
             let counter = match refusal {
-                Refusal::Failed(_, Failure::Refused(..)) => &counters.refused,
+                Refusal::Failed(_, Failure::Refused(..) | Failure::Ending(_)) => &counters.refused,
                 Refusal::Failed(..) => &counters.failed,
                 _ => &counters.refused,
             };
@@ -282,33 +291,35 @@ impl Inner {
         member: &Arc<Member>,
         cloud: Cloud,
     ) -> std::result::Result<http::Body, Refusal> {
+        let mut kept = member.credentials.of(cloud).lock().await;
+        // Not before: a reload may have come while this waited.
         let rules = self.rules.load_full();
         let role = match cloud {
             Cloud::Aws => rules.aws.as_ref().map(|aws| aws.role().role_arn.to_string()),
             Cloud::Google => rules.google.as_ref().map(|google| google.account().to_owned()),
         };
         let scope = rules.scopes.get(&(member.group.clone(), cloud));
-        let (Some(role), Some(Scope { text, key: scope })) = (role, scope) else {
+        let (Some(role), Some(scope)) = (role, scope) else {
             return Err(Refusal::NoGrant(member.group.clone(), cloud));
         };
-        let mut kept = member.credentials.of(cloud).lock().await;
         let counters = self.of(cloud);
-        if let Some(issued) = kept.fresh(scope) {
+        let key = &scope.key;
+        if let Some(issued) = kept.fresh(key) {
             counters.kept.fetch_add(1, Ordering::Relaxed);
             return Ok(issued.to_json(&role));
         }
-        let usable = kept.usable(scope);
-        let outcome = match kept.failure(scope).or_else(|| self.pause_of(cloud)) {
+        let usable = kept.usable(key);
+        let outcome = match kept.failure(key) {
             Some(failure) => Err(failure),
             None => {
                 let session = session_name(member);
                 let outcome = tokio::select! {
                     biased;
                     () = member.gone() => return Err(Refusal::Changed),
-                    outcome = self.issue(&rules, member, cloud, text, &session) => outcome?,
+                    outcome = self.issue(&rules, member, cloud, scope, &session) => outcome?,
                 };
                 self.record(member, cloud, &role, &session, &outcome);
-                kept.keep(scope, &outcome);
+                kept.keep(key, &outcome);
                 outcome
             }
         };
@@ -334,35 +345,51 @@ impl Inner {
         rules: &Rules,
         member: &Member,
         cloud: Cloud,
-        scope: &str,
+        scope: &Scope,
         session: &str,
     ) -> std::result::Result<std::result::Result<Arc<Issued>, Failure>, Refusal> {
+        // It is never closed.
+        let _exchange = self.exchanges[cloud as usize].acquire().await;
+        if let Some(failure) = self.pause_of(cloud, &scope.key) {
+            return Ok(Err(failure));
+        }
         let left = self.context.leases.time_left(member.key).await.ok_or(Refusal::NoLease)?;
+        let left = left.saturating_sub(MARGIN);
         let outcome = match (cloud, &rules.aws, &rules.google) {
             (Cloud::Aws, Some(aws), _) => {
                 let duration = aws.role().duration.get().min(left);
                 if duration < SESSION_MIN {
-                    return Err(Refusal::Ending(left));
+                    return Ok(Err(Failure::Ending(left)));
                 }
-                aws.assume(scope, session, duration).await
+                aws.assume(&scope.text, session, duration).await
             }
-            (Cloud::Google, _, Some(google)) => match google.narrow(scope).await {
-                Ok(issued) if issued.lifetime() > left => return Err(Refusal::Ending(left)),
+            (Cloud::Google, _, Some(google)) => match google.narrow(&scope.text).await {
+                Ok(issued) if issued.lifetime() > left => Err(Failure::Ending(left)),
                 outcome => outcome,
             },
             _ => return Err(Refusal::NoGrant(member.group.clone(), cloud)),
         };
-        if let Err(failure @ (Failure::Unavailable(_) | Failure::NoSource(_))) = &outcome {
-            self.paused.lock().insert(cloud, (Instant::now(), failure.clone()));
-        }
-        Ok(outcome.map(Arc::new))
+        let outcome = outcome.map(Arc::new);
+        self.pause(cloud, &scope.key, &outcome);
+        Ok(outcome)
     }
 
-    /// The failure of a cloud that was just seen, for any pod.
-    fn pause_of(&self, cloud: Cloud) -> Option<Failure> {
+    /// Notes a failure that other pods would see, too.
+    fn pause(&self, cloud: Cloud, scope: &Arc<str>, outcome: &std::result::Result<Arc<Issued>, Failure>) {
+        let (of, failure) = match outcome {
+            Err(failure @ (Failure::Unavailable(_) | Failure::NoSource(_))) => (None, failure),
+            Err(failure @ Failure::Refused(..)) => (Some(Arc::clone(scope)), failure),
+            Err(Failure::Ending(_)) | Ok(_) => return,
+        };
+        self.paused.lock().insert((cloud, of), (Instant::now(), failure.clone()));
+    }
+
+    /// Such a failure, if it was just seen.
+    fn pause_of(&self, cloud: Cloud, scope: &Arc<str>) -> Option<Failure> {
         let paused = self.paused.lock();
-        let (at, failure) = paused.get(&cloud)?;
-        (at.elapsed() < PAUSE).then(|| failure.clone())
+        let recent = |of| paused.get(&(cloud, of)).filter(|(at, _)| at.elapsed() < PAUSE);
+        let (_, failure) = recent(None).or_else(|| recent(Some(Arc::clone(scope))))?;
+        Some(failure.clone())
     }
 
     /// Logs an exchange with a cloud, and adds it to the audit.
@@ -419,12 +446,8 @@ impl Refusal {
             Self::Limited => {
                 (429, "TooManyRequests", "too many requests for credentials; wait a minute".into())
             }
-            Self::Ending(left) => (
-                403,
-                "LeaseEnds",
-                format!("the lease ends in {} s, before the shortest credentials would", left.as_secs()),
-            ),
             Self::Changed => (503, "LeaseChanged", "the lease has changed; request again".into()),
+            Self::Failed(_, failure @ Failure::Ending(_)) => (403, "LeaseEnds", failure.to_string()),
             Self::Failed(cloud, Failure::Refused(code, _)) => (
                 502,
                 "Refused",

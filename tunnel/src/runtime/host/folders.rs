@@ -38,6 +38,11 @@ fn list(user: u32, runtime: Option<&Path>, temporary: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Those of them that exist, and that no other user has prepared.
+pub fn existing() -> Vec<PathBuf> {
+    candidates().into_iter().filter(|folder| check(folder).is_ok()).collect()
+}
+
 /// The folder of this user's agents, created if missing.
 ///
 /// # Errors
@@ -79,6 +84,12 @@ fn claim(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    check(folder)?;
+    access(folder, Access::WRITE_OK)?;
+    Ok(())
+}
+
+fn check(folder: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     let refused = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !found.is_dir() {
@@ -90,7 +101,6 @@ fn claim(folder: &Path) -> io::Result<()> {
     if found.mode() & 0o022 != 0 {
         return refused("writable by other users");
     }
-    access(folder, Access::WRITE_OK)?;
     Ok(())
 }
 

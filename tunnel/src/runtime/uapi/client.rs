@@ -133,7 +133,7 @@ pub fn only_running(choose: &str) -> Result<InterfaceName> {
 
 /// Interfaces whose control socket answers.
 pub fn running() -> Vec<InterfaceName> {
-    let mut all = folders::candidates();
+    let mut all = folders::existing();
     all.push(folders::WIREGUARD.into());
     let mut names: Vec<InterfaceName> = all
         .iter()

@@ -88,15 +88,15 @@ impl Nft {
         self.run(&format!("table inet {table}\ndelete table inet {table}\n"))
     }
 
-    /// All named counters of a table.
-    ///
-    /// # Errors
-    /// There is no such table, or another message of nft.
     /// Its path.
     pub(super) fn into_path(self) -> PathBuf {
         self.0
     }
 
+    /// All named counters of a table.
+    ///
+    /// # Errors
+    /// There is no such table, or another message of nft.
     pub(super) fn counters(&self, table: &str) -> Result<BTreeMap<String, Count>> {
         let text = self.call(&["--json", "list", "counters", "table", "inet", table], "")?;
         counters(&text)
