@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
+use warren_transport::tls::Identity;
 use warren_wire::config::Config;
 
 use super::args::AgentArgs;
@@ -12,8 +13,9 @@ use crate::runtime::host::{InterfaceName, capabilities, folders};
 use crate::runtime::net::{Dns, dns_chosen};
 use crate::runtime::sandbox::{Capability, Files, Needs};
 
-/// What changes the name servers of a machine writes where its distribution wants it.
-const RESOLVCONF: [&str; 3] = ["/etc", "/run", "/var"];
+/// Where the programs called resolvconf (of Debian, and openresolv) write.
+const RESOLVCONF: [&str; 4] =
+    ["/etc/resolv.conf", "/etc/resolvconf", "/run/resolvconf", "/var/run/resolvconf"];
 
 /// The needs of an agent. `config` is that of a file, if it has one; one with a token gets its configuration later.
 pub(super) fn needs(
@@ -33,11 +35,16 @@ pub(super) fn needs(
     {
         files.read(file);
     }
-    let configuration = args.config.clone().unwrap_or_else(|| interface.config());
+    let named = args.config.clone().filter(|file| file.as_os_str() != "-");
+    let configuration = named.unwrap_or_else(|| interface.config());
     files.read(&configuration);
-    if config.is_some_and(|config| config.interface.listen_tls.is_some()) || args.listen_tls.is_some() {
+    let listens = config.is_some_and(|config| config.interface.listen_tls.is_some());
+    if (listens || args.listen_tls.is_some()) && args.tls_key.is_none() {
         let beside = configuration.with_extension("tls.pem");
-        files.write(args.tls_certificate.as_ref().unwrap_or(&beside));
+        let certificate = args.tls_certificate.as_ref().unwrap_or(&beside);
+        // It is made now, so that its folder needs no right to write. What keeps it from being made is reported later.
+        _ = Identity::load_or_make(certificate);
+        files.read(certificate);
     }
     if let Some(state) = &args.state {
         // A right needs the folder. What keeps it from being made is reported by the one who needs it.
@@ -69,7 +76,7 @@ fn with_interface(needs: &mut Needs, backend: Backend, config: Option<&Config>) 
         Dns::Resolvconf(program) => {
             needs.files.programs(Some(&program));
             needs.programs = true;
-            RESOLVCONF.iter().for_each(|folder| needs.files.folder(Path::new(folder)));
+            RESOLVCONF.iter().for_each(|place| needs.files.in_place(Path::new(place)));
         }
         Dns::Resolved(program) => {
             needs.files.programs(Some(&program));

@@ -1,7 +1,7 @@
 //! Files: Landlock permits what the process needs, and nothing else.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -49,9 +49,24 @@ const READ: [&str; 28] = [
     "/var/lib/ca-certificates",
 ];
 /// Folders with much else in them: of these, only the file itself.
-const SHARED: [&str; 13] = [
-    "/", "/etc", "/root", "/home", "/usr", "/var", "/run", "/tmp", "/var/tmp", "/dev", "/proc", "/sys",
+const SHARED: [&str; 17] = [
+    "/",
+    "/etc",
+    "/root",
+    "/home",
+    "/usr",
+    "/var",
+    "/var/lib",
+    "/var/tmp",
+    "/run",
+    "/tmp",
+    "/dev",
+    "/proc",
+    "/sys",
     "/mnt",
+    "/opt",
+    "/srv",
+    "/workspace",
 ];
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 
@@ -77,9 +92,14 @@ impl Files {
         }
     }
 
-    /// A file that is written, and made or replaced in its folder.
+    /// A file that is written, and made or replaced in its folder. In a shared folder, it is made now and written where it is.
     pub fn write(&mut self, file: &Path) {
-        self.write.push(folder(file));
+        let place = beside(file);
+        if place == file {
+            // What keeps it from being made is reported by the one who needs it.
+            _ = fs::File::options().append(true).create(true).mode(0o600).open(file);
+        }
+        self.write.push(place);
     }
 
     /// A folder in which files are made, written, and removed.
@@ -122,12 +142,13 @@ impl Files {
 fn beside(file: &Path) -> PathBuf {
     let folder = folder(file);
     let absolute = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    if SHARED.iter().any(|shared| absolute == Path::new(shared)) || home.is_some_and(|home| home == absolute)
-    {
-        return file.to_owned();
-    }
-    folder
+    if is_shared(&absolute) { file.to_owned() } else { folder }
+}
+
+fn is_shared(folder: &Path) -> bool {
+    SHARED.iter().any(|shared| folder == Path::new(shared))
+        || folder.parent() == Some(Path::new("/home"))
+        || std::env::var_os("HOME").is_some_and(|home| folder == Path::new(&home))
 }
 
 /// Restricts the calling thread, and returns the ABI in force.

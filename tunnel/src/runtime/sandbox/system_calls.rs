@@ -14,6 +14,7 @@ use seccompiler::{
 /// Refused to all: other processes, mounts, namespaces, modules, keys, and parts of the kernel with a large surface.
 const NEVER: &[c_long] = &[
     libc::SYS_ptrace,
+    libc::SYS_shmat,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
