@@ -5,6 +5,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -41,6 +42,17 @@ pub enum By {
     Kernel,
     /// The gateway, by sockets.
     User,
+}
+
+/// Runs a test with both ways to forward at once.
+///
+/// # Panics
+/// It fails with one of them.
+pub fn both(test: impl Fn(By) + Send + Copy + 'static) {
+    let threads = [By::User, By::Kernel].map(|by| (by, thread::spawn(move || test(by))));
+    let failed: Vec<By> =
+        threads.into_iter().filter_map(|(by, thread)| thread.join().is_err().then_some(by)).collect();
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 impl Fabric {

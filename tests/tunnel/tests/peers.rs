@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::RecordType;
-use warren_tunnel_tests::fabric::{By, Gateway, Member};
+use warren_tunnel_tests::fabric::{By, Gateway, Member, both};
 use warren_tunnel_tests::fleet::Fleet;
 use warren_tunnel_tests::pod::unprivileged;
 use warren_tunnel_tests::{Daemon, Fabric, Implementation, Namespace, dns, wait_for, web};
@@ -152,14 +152,6 @@ fn socket(pod: &Pod, at: SocketAddr) -> UdpSocket {
     let socket = pod.host.inside(move || Ok(UdpSocket::bind(at)?)).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket
-}
-
-/// Runs a test with both ways to forward at once.
-fn both(test: impl Fn(By) + Send + Copy + 'static) {
-    let threads = [By::User, By::Kernel].map(|by| (by, thread::spawn(move || test(by))));
-    let failed: Vec<By> =
-        threads.into_iter().filter_map(|(by, thread)| thread.join().is_err().then_some(by)).collect();
-    assert!(failed.is_empty(), "{failed:?}");
 }
 
 #[test]

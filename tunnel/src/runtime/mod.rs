@@ -6,12 +6,14 @@
 //! metrics, log ◄─ status       net: addresses, routes, DNS, journal ─► host: files and privileges
 //!
 //! sandbox: what the process gives up before it hears anything
+//! http1: requests to the process itself
 //! ```
 
 pub mod control;
 pub mod datapath;
 pub(crate) mod datapath_runner;
 pub mod host;
+pub(crate) mod http1;
 mod listen;
 pub mod log;
 pub mod lookups;

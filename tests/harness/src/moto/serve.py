@@ -44,7 +44,6 @@ from werkzeug.serving import make_server
 elastic_ip_addresses.random_ip = random_public_ip
 
 
-
 def load_images(self: amis.AmiBackend) -> None:
     """A region has the one image that tests start machines from.
 

@@ -15,6 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use warren_tunnel_tests::fabric::both;
 use warren_tunnel_tests::wait_for;
 
 use lab::{By, ENDPOINT, Lab, PATIENCE};
@@ -22,14 +23,6 @@ use lab::{By, ENDPOINT, Lab, PATIENCE};
 const SCRIPT: &str = include_str!("client.py");
 /// What the gateway sends to STS for the group `gpu`, no more.
 const POLICY: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:GetObject"],"Resource":["arn:aws:s3:::acme-data/llm/*","arn:aws:s3:::acme-data/out/*"]},{"Effect":"Allow","Action":["s3:PutObject","s3:DeleteObject","s3:AbortMultipartUpload","s3:ListMultipartUploadParts"],"Resource":["arn:aws:s3:::acme-data/out/*"]},{"Effect":"Allow","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::acme-data"],"Condition":{"StringLike":{"s3:prefix":["llm/*","out/*"]}}}]}"#;
-
-/// Runs a test with both ways to forward at once.
-fn both(test: impl Fn(By) + Send + Copy + 'static) {
-    let threads = [By::User, By::Kernel].map(|by| (by, thread::spawn(move || test(by))));
-    let failed: Vec<By> =
-        threads.into_iter().filter_map(|(by, thread)| thread.join().is_err().then_some(by)).collect();
-    assert!(failed.is_empty(), "{failed:?}");
-}
 
 #[test]
 fn a_pod_without_a_secret_gets_its_prefixes_and_nothing_else() {

@@ -277,8 +277,8 @@ fn an_echo_reduces_the_window_once_in_a_round_trip() {
     assert_eq!(marked, 2);
 }
 
-/// RFC 3168 §6.1.2: whatever reduces the window is told, on new data and not on the retransmission; the echoes of that flight are
-/// answered.
+/// RFC 3168 §6.1.2: the sender reports a reduction after a loss with CWR, on new data and not on the retransmission. Echoes of the
+/// same flight then reduce nothing more.
 #[test]
 fn a_loss_is_told_as_a_reduction() {
     let mut lab = ten_in_flight(cubic());

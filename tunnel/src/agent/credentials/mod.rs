@@ -11,21 +11,17 @@
 mod files;
 mod relay;
 
-use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, header};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::{Method, Request, header};
 use ring::hmac;
 use tokio::sync::{Semaphore, oneshot};
-use warren_proxy::net::{Gone, Listen as _, Listener, Stream, SystemListener};
+use warren_proxy::net::{Gone, Listen as _, Listener, SystemListener};
 use warren_wire::enrolment::ChannelBinding;
 use warren_wire::gateway::{AWS_PATH, GOOGLE_PATH};
 
@@ -36,6 +32,7 @@ pub(super) use self::relay::Way;
 use super::enrolled::Enrolled;
 use super::settings::{Settings, Source};
 use crate::runtime::ListenAddress;
+use crate::runtime::http1::{self, Answer};
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::runtime::random;
@@ -45,8 +42,6 @@ use crate::runtime::supervise::Supervisor;
 const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9588);
 /// Connections served at once.
 const CONNECTIONS: usize = 64;
-/// From the first byte of a request to the last of its head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// A whole connection.
 const LIFETIME: Duration = Duration::from_secs(60);
 /// The largest body of a request.
@@ -184,26 +179,17 @@ async fn serve<L: Listener>(mut listener: L, relay: Arc<Relay>) {
         };
         let relay = Arc::clone(&relay);
         tokio::spawn(async move {
-            connection(stream, relay).await;
+            let answer = |request| {
+                let relay = Arc::clone(&relay);
+                async move { answer(&relay, request).await }
+            };
+            http1::serve(stream, LIFETIME, answer).await;
             drop(place);
         });
     }
 }
 
-async fn connection(stream: impl Stream, relay: Arc<Relay>) {
-    let service = service_fn(|request: Request<Incoming>| {
-        let relay = Arc::clone(&relay);
-        async move { Ok::<_, Infallible>(answer(&relay, request).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(16 << 10)
-        .serve_connection(TokioIo::new(stream), service);
-    _ = tokio::time::timeout(LIFETIME, connection).await;
-}
-
-async fn answer(relay: &Relay, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn answer(relay: &Relay, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
     let path = match (&head.method, head.uri.path()) {
         (&Method::GET, AWS_PATH) => AWS_PATH,
@@ -227,7 +213,7 @@ async fn answer(relay: &Relay, request: Request<Incoming>) -> Response<Full<Byte
     };
     let prove = |challenge: &ChannelBinding| relay.enrolled.prove(challenge);
     match relay.way.get(&service.servers, path, &prove).await {
-        Ok((status, body)) => response(status, body),
+        Ok((status, body)) => http1::json(status, body),
         Err(what) => {
             tracing::warn!("credentials: {what}");
             refusal(503, "GatewayUnreachable", &what)
@@ -244,18 +230,9 @@ fn field(body: &[u8], name: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// An error, as the container services of AWS write theirs.
-fn refusal(status: u16, code: &str, message: &str) -> Response<Full<Bytes>> {
+fn refusal(status: u16, code: &str, message: &str) -> Answer {
     let body = serde_json::json!({ "code": code, "message": message, "error": code }).to_string();
-    response(status, Bytes::from(body))
-}
-
-fn response(status: u16, body: Bytes) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body));
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
-    response
+    http1::json(status, body)
 }
 
 #[cfg(test)]

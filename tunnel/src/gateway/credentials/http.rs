@@ -1,17 +1,12 @@
 //! The service's HTTP: one GET for each cloud.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, header};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::body::Incoming;
+use hyper::{Method, Request, header};
 use warren_budget::Slots;
 use warren_proxy::net::{Gone, Listen, Listener as _};
 use warren_wire::enrolment::{ChannelBinding, Proof};
@@ -19,12 +14,11 @@ use warren_wire::gateway::{AWS_PATH, CHALLENGE_HEADER, Cloud, GOOGLE_PATH, PROOF
 use zeroize::Zeroizing;
 
 use super::Inner;
+use crate::runtime::http1::{self, Answer};
 use crate::runtime::random;
 
 /// Connections of one pod, and of all pods.
 const CONNECTIONS: (usize, usize) = (16, 4096);
-/// From the first byte of a request to the last of its head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// A whole connection.
 const LIFETIME: Duration = Duration::from_secs(60);
 /// Pause after a failure to accept.
@@ -56,16 +50,11 @@ pub(super) async fn serve<N: Listen>(network: &N, at: SocketAddr, inner: Arc<Inn
             let Ok(bytes) = random() else { continue };
             let (inner, challenge) = (Arc::clone(&inner), ChannelBinding(*bytes));
             tokio::spawn(async move {
-                let service = service_fn(|request: Request<Incoming>| {
+                let answer = |request| {
                     let inner = Arc::clone(&inner);
-                    async move { Ok::<_, Infallible>(answer(&inner, from.ip(), challenge, &request).await) }
-                });
-                let connection = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_TIMEOUT)
-                    .max_buf_size(16 << 10)
-                    .serve_connection(TokioIo::new(stream), service);
-                _ = tokio::time::timeout(LIFETIME, connection).await;
+                    async move { answer(&inner, from.ip(), challenge, &request).await }
+                };
+                http1::serve(stream, LIFETIME, answer).await;
                 drop(place);
             });
         }
@@ -78,26 +67,31 @@ async fn answer(
     from: IpAddr,
     challenge: ChannelBinding,
     request: &Request<Incoming>,
-) -> Response<Full<Bytes>> {
+) -> Answer {
     let cloud = match (request.method(), request.uri().path()) {
         (&Method::GET, AWS_PATH) => Cloud::Aws,
         (&Method::GET, GOOGLE_PATH) => Cloud::Google,
-        _ => return json(404, refusal("NotFound", "GET /v1/credentials/aws or /v1/credentials/google")),
+        _ => {
+            return http1::json(
+                404,
+                refusal("NotFound", "GET /v1/credentials/aws or /v1/credentials/google"),
+            );
+        }
     };
     let proof =
         request.headers().get(PROOF_HEADER).and_then(|value| value.to_str().ok()?.parse::<Proof>().ok());
     let Some(proof) = proof else {
-        let mut response = json(401, refusal("Challenge", "a proof of the pod's key is needed"));
+        let mut response = http1::json(401, refusal("Challenge", "a proof of the pod's key is needed"));
         if let Ok(value) = header::HeaderValue::from_str(&challenge.to_challenge()) {
             response.headers_mut().insert(CHALLENGE_HEADER, value);
         }
         return response;
     };
     match inner.answer(from, cloud, &proof, &challenge).await {
-        Ok(body) => json(200, body.to_vec()),
+        Ok(body) => http1::json(200, body.to_vec()),
         Err(refused) => {
             let (status, code, message) = refused.answer();
-            json(status, refusal(code, &message))
+            http1::json(status, refusal(code, &message))
         }
     }
 }
@@ -105,13 +99,4 @@ async fn answer(
 /// An error, as the container services of AWS write theirs.
 fn refusal(code: &str, message: &str) -> Vec<u8> {
     serde_json::json!({ "code": code, "message": message }).to_string().into_bytes()
-}
-
-fn json(status: u16, body: Vec<u8>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
-    response
 }

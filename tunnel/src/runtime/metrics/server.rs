@@ -1,7 +1,6 @@
 //! The HTTP server for metrics: one thread with its own runtime, which sleeps between requests.
 
 use std::{
-    convert::Infallible,
     net::{SocketAddr, TcpListener},
     sync::Arc,
     thread,
@@ -10,19 +9,14 @@ use std::{
 
 pub use http::request::Parts as RequestHead;
 use http_body_util::Full;
-use hyper::{
-    Method, Request, Response, StatusCode,
-    body::{Bytes, Incoming},
-    header::CONTENT_TYPE,
-    server::conn::http1,
-    service::service_fn,
-};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::{Method, Response, StatusCode, body::Bytes, header::CONTENT_TYPE};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::{ready, render};
+pub use crate::runtime::http1::Answer;
 use crate::runtime::{
+    http1,
     problem::{Context, Problem, Result},
     status::{Rate, Status},
     supervise::Supervisor,
@@ -30,15 +24,10 @@ use crate::runtime::{
 
 /// Connections served at once.
 const MAX_CONNECTIONS: usize = 32;
-/// From the first byte of a request to the last of its head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// A whole connection, kept alive or not.
 const LIFETIME: Duration = Duration::from_secs(120);
 /// Scrapes within this time of each other get the same text, since each one costs the control thread time.
 const SHARED_FOR: Duration = Duration::from_millis(500);
-
-/// An answer to a request.
-pub type Answer = Response<Full<Bytes>>;
 
 /// The source of the metrics.
 pub trait Source: Send + Sync + 'static {
@@ -140,16 +129,8 @@ async fn serve(listener: TcpListener, scraper: Arc<Scraper>) {
         };
         let scraper = Arc::clone(&scraper);
         tokio::spawn(async move {
-            let service = service_fn(|request: Request<Incoming>| {
-                let answer = answer(request.into_parts().0, Arc::clone(&scraper));
-                async { Ok::<_, Infallible>(answer.await) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
-                .max_buf_size(16 << 10)
-                .serve_connection(TokioIo::new(stream), service);
-            _ = tokio::time::timeout(LIFETIME, connection).await;
+            let answer = |request: hyper::Request<_>| answer(request.into_parts().0, Arc::clone(&scraper));
+            http1::serve(stream, LIFETIME, answer).await;
             drop(slot);
         });
     }

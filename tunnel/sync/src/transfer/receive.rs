@@ -1,0 +1,153 @@
+//! To a folder: parts are written into an incomplete file, which gets its name when all of them are there.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
+use parking_lot::Mutex;
+
+use super::{Expected, Log, differs, short};
+use crate::engine::{Event, Shared, Step, Writes};
+use crate::error::SyncError;
+use crate::journal::{Done, Header, Journal};
+use crate::local::{self, Paths};
+use crate::parts::Parts;
+use crate::plan::{Entry, Stamp};
+use crate::sums::{Hasher, Sums, Verified};
+
+/// What is written to a file at once.
+const WRITE: usize = 256 << 10;
+
+impl Shared {
+    /// Writes an object to a file.
+    pub(super) async fn receive(
+        &self,
+        entry: &Entry,
+        root: &Path,
+        writes: &Writes,
+    ) -> Result<(Stamp, Verified), SyncError> {
+        let label = self.dest.label_of(&entry.name);
+        let failed = |error: &std::io::Error| SyncError::io(&label, error);
+        let paths = Paths::of(root, &entry.name);
+        self.step(Step::Write).await;
+        let (name, stamp, at) = (entry.name.clone(), entry.stamp.clone(), paths.clone());
+        let opened = writes.run(move || local::resume(&at, &name, &stamp)).await;
+        let (file, before) = opened.map_err(|error| failed(&error))?;
+        let file = Arc::new(file);
+        let parts = match &before {
+            Some(journal) => Parts::exactly(entry.stamp.size, journal.header.part),
+            None => Parts::of(entry.stamp.size, self.options.part),
+        };
+        let count = parts.count();
+        let (sums, expected) = if count == 1 {
+            let _connection = self.connection().await;
+            let opened = self.open(entry, None, false).await?;
+            let expected = Expected { reported: opened.reported, recorded: opened.recorded };
+            (self.store_part(opened.bytes, &file, 0..entry.stamp.size, &label, writes).await?, expected)
+        } else {
+            let head = self.open(entry, None, true).await?;
+            let expected = Expected { reported: head.reported, recorded: head.recorded };
+            let header = Header {
+                name: entry.name.clone(),
+                source: entry.stamp.clone(),
+                part: parts.part(),
+                upload: None,
+            };
+            let journal = before.unwrap_or(Journal { header, done: std::collections::BTreeMap::new() });
+            let already: u64 = journal.done.values().map(|done| done.sums.length).sum();
+            self.progress.event(&Event::Resumed { name: &entry.name, bytes: already });
+            self.step(Step::Journal).await;
+            let lines = local::journal(&paths.journal, &journal).map_err(|error| failed(&error))?;
+            let log = Log(Mutex::new((journal, lines)));
+            let missing: Vec<u32> = (0..count).filter(|n| !log.has(*n)).collect();
+            let fetch = |n: u32| {
+                let (log, file, label) = (&log, &file, &label);
+                async move {
+                    let _connection = self.connection().await;
+                    let range = parts.range(n);
+                    let opened = self.open(entry, Some(range.clone()), false).await?;
+                    let sums = self.store_part(opened.bytes, file, range, label, writes).await?;
+                    self.step(Step::Journal).await;
+                    log.add(Done { n, sums, receipt: None }).map_err(|error| SyncError::io(label, &error))
+                }
+            };
+            stream::iter(missing)
+                .map(fetch)
+                .buffer_unordered(self.options.connections)
+                .try_collect::<()>()
+                .await?;
+            (log.sums(), expected)
+        };
+        self.unchanged(entry).await?;
+        let Ok(verified) = expected.confirms(sums) else {
+            // Whatever is on disk is not the object.
+            local::remove(&paths.journal).map_err(|error| failed(&error))?;
+            local::remove(&paths.partial).map_err(|error| failed(&error))?;
+            return Err(differs(&label));
+        };
+        self.step(Step::Seal).await;
+        let modified = entry.stamp.modified;
+        writes.run(move || local::seal(&file, modified)).await.map_err(|error| failed(&error))?;
+        self.step(Step::Rename).await;
+        std::fs::rename(&paths.partial, &paths.whole).map_err(|error| failed(&error))?;
+        self.step(Step::Journal).await;
+        if count > 1 {
+            local::remove(&paths.journal).map_err(|error| failed(&error))?;
+        }
+        if let Some(folder) = paths.whole.parent() {
+            self.touched.lock().insert(folder.to_owned());
+        }
+        Ok((local::stamp(&paths.whole).map_err(|error| failed(&error))?, verified))
+    }
+
+    /// Writes the bytes of one part to their place in the file.
+    async fn store_part(
+        &self,
+        mut bytes: BoxStream<'static, Result<Bytes, SyncError>>,
+        file: &Arc<File>,
+        range: std::ops::Range<u64>,
+        label: &str,
+        writes: &Writes,
+    ) -> Result<Sums, SyncError> {
+        let mut hasher = Hasher::default();
+        let (mut at, mut waiting, mut pieces) = (range.start, 0, Vec::new());
+        loop {
+            let next = bytes.try_next().await?;
+            let ended = next.is_none();
+            if let Some(piece) = next {
+                self.pace(piece.len() as u64).await;
+                self.progress.event(&Event::Bytes(piece.len() as u64));
+                waiting += piece.len();
+                pieces.push(piece);
+            }
+            if waiting >= WRITE || (ended && waiting > 0) {
+                self.step(Step::Write).await;
+                let (file, write) = (Arc::clone(file), std::mem::take(&mut pieces));
+                let length = std::mem::take(&mut waiting) as u64;
+                let (written, back) = writes
+                    .run(move || {
+                        let mut to = at;
+                        for piece in &write {
+                            hasher.update(piece);
+                            if let Err(error) = file.write_all_at(piece, to) {
+                                return (Err(error), hasher);
+                            }
+                            to += piece.len() as u64;
+                        }
+                        (Ok(()), hasher)
+                    })
+                    .await;
+                written.map_err(|error| SyncError::io(label, &error))?;
+                hasher = back;
+                at += length;
+            }
+            if ended {
+                break;
+            }
+        }
+        if at == range.end { Ok(hasher.sums()) } else { Err(short(label)) }
+    }
+}
