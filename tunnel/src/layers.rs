@@ -10,7 +10,7 @@ const RUNTIME: &[&[&str]] = &[
     &["datapath_runner", "lookups"],
     &["control"],
     &["metrics", "net", "netstack", "sandbox", "uapi"],
-    &["datapath", "host", "listen", "log", "random", "status"],
+    &["datapath", "host", "http1", "listen", "log", "random", "status"],
     &["problem", "supervise"],
 ];
 
