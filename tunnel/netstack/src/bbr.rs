@@ -317,9 +317,11 @@ impl Controller for Bbr {
         self.lost(lost);
     }
 
-    fn on_loss(&mut self, _now: Nanos, _flight: u64) {
+    /// The model answers at the end of the round, and tolerates a few losses.
+    fn on_loss(&mut self, _now: Nanos, _flight: u64) -> bool {
         self.save_window();
         self.recovering = Some(self.round);
+        false
     }
 
     fn on_mark(&mut self, mark: &Lost) {
@@ -335,7 +337,7 @@ impl Controller for Bbr {
         self.window = self.window.max(self.prior_window);
     }
 
-    fn on_timeout(&mut self, _now: Nanos, _flight: u64) {
+    fn on_timeout(&mut self, _now: Nanos, _flight: u64, _again: bool) {
         self.save_window();
         self.timeout = true;
         self.window = self.mss;

@@ -82,15 +82,16 @@ pub(crate) trait Controller: Send {
     fn on_ack(&mut self, ack: &Ack);
     /// One segment is held to be lost.
     fn on_lost(&mut self, _lost: &Lost) {}
-    /// A loss starts a recovery; `flight` is what was outstanding.
-    fn on_loss(&mut self, now: Nanos, flight: u64);
+    /// A loss starts a recovery; `flight` is what was outstanding. True when the window is reduced for it.
+    fn on_loss(&mut self, now: Nanos, flight: u64) -> bool;
     /// The path has marked a packet instead of dropping it; how many, nobody says. At most once in a round trip, and what was
     /// outstanding is acknowledged as after a loss.
     fn on_mark(&mut self, mark: &Lost);
     /// What was outstanding at the loss is acknowledged.
     fn on_recovered(&mut self, now: Nanos);
-    fn on_timeout(&mut self, now: Nanos, flight: u64);
-    /// The timeout was spurious: everything came through.
+    /// The first of what is in flight was not acknowledged in time; `again` when it is not the first timeout without progress.
+    fn on_timeout(&mut self, now: Nanos, flight: u64, again: bool);
+    /// The timeout was spurious, and those that followed: everything came through.
     fn undo(&mut self);
     fn on_sent(&mut self, bytes: u64);
     /// Sending starts again after a pause.

@@ -76,6 +76,15 @@ impl Cubic {
         self.epoch = None;
     }
 
+    /// Ends a reduction where it was to lead. True when there was one.
+    fn settle(&mut self) -> bool {
+        let under_way = self.reduction.take().is_some();
+        if under_way {
+            self.window = self.threshold;
+        }
+        under_way
+    }
+
     fn slow_start(&mut self, ack: &Ack) {
         let mut growth = ack.delivered;
         if ack.total_delivered >= self.slow.round_end {
@@ -164,18 +173,21 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_loss(&mut self, _now: Nanos, flight: u64) {
+    fn on_loss(&mut self, _now: Nanos, flight: u64) -> bool {
         // A mark has reduced the window for the same flight already (RFC 3168 §6.1.2).
-        if self.reduction.is_none() {
+        let first = self.reduction.is_none();
+        if first {
             self.reduce();
         }
         self.reduction = Some(Reduction { flight_at_loss: flight.max(self.mss), delivered: 0, sent: 0 });
         // The first retransmission must leave.
         self.recovery_window = flight;
+        first
     }
 
     /// RFC 9438 §4.6: the same decrease as for a loss, down to one segment.
     fn on_mark(&mut self, mark: &Lost) {
+        self.settle();
         let before = self.window;
         let least = before <= 2.0 * self.mss as f64;
         self.reduce();
@@ -191,13 +203,15 @@ impl Controller for Cubic {
     }
 
     fn on_recovered(&mut self, _now: Nanos) {
-        if self.reduction.take().is_some() {
-            self.window = self.threshold;
-        }
+        self.settle();
     }
 
-    fn on_timeout(&mut self, _now: Nanos, _flight: u64) {
-        if self.reduction.take().is_none() {
+    fn on_timeout(&mut self, _now: Nanos, _flight: u64, again: bool) {
+        if self.settle() {
+            // The flight was answered already; a spurious timeout goes back to that answer.
+            self.before = Some(Box::new((self.window, self.threshold, self.w_max)));
+        } else if !again {
+            // A repeated timeout holds the threshold (RFC 5681 §3.1).
             self.reduce();
         }
         self.window = self.mss as f64;

@@ -176,6 +176,23 @@ impl Receiver {
         }
     }
 
+    /// Data that is not taken, for another reason than its place: what of it had arrived is a duplicate.
+    pub(crate) fn dropped(&mut self, range: Range<u64>) {
+        if range.start < self.nxt {
+            self.repeated(range.start..range.end.min(self.nxt));
+        } else {
+            self.repeated_beyond(&range);
+        }
+    }
+
+    /// What of the range had arrived beyond a hole.
+    fn repeated_beyond(&mut self, range: &Range<u64>) {
+        let known = self.early.iter().find(|known| known.start < range.end && range.start < known.end);
+        if let Some(known) = known.cloned() {
+            self.repeated(known.start.max(range.start)..known.end.min(range.end));
+        }
+    }
+
     fn in_order(&mut self, now: Nanos, pool: &mut Pool, start: u64, data: &[u8]) {
         if data.is_empty() {
             return;
@@ -187,9 +204,8 @@ impl Receiver {
         pool.discarded += (data.len() - done) as u64;
         let filling = !self.early.is_empty();
         self.nxt = start + done as u64;
-        if let Some(first) = self.early.first()
-            && first.start <= self.nxt
-        {
+        // One segment may reach over several holes, as a sender may divide its data anew.
+        while let Some(first) = self.early.first().filter(|first| first.start <= self.nxt) {
             self.nxt = self.nxt.max(first.end);
             self.early.trim(self.nxt);
         }
@@ -212,10 +228,7 @@ impl Receiver {
         if self.early.covers(&range) {
             return self.repeated(range);
         }
-        let known = self.early.iter().find(|known| known.start < range.end && range.start < known.end);
-        if let Some(known) = known.cloned() {
-            self.repeated(known.start.max(range.start)..known.end.min(range.end));
-        }
+        self.repeated_beyond(&range);
         if self.early.len() >= MAX_RANGES && !self.early.touches(&range) {
             pool.discarded += data.len() as u64;
             return;

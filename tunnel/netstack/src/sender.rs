@@ -12,7 +12,7 @@ use crate::rack::{self, Rack};
 use crate::rate::Rate;
 use crate::rtt::Rtt;
 use crate::scoreboard::{Place, Scoreboard, Segment};
-use crate::seq::{Nanos, SEC};
+use crate::seq::{MS, Nanos, SEC};
 
 pub(crate) use acknowledgements::Incoming;
 

@@ -222,7 +222,10 @@ fn run(seed: u64, we_connect: bool) -> Counted {
         let [out, back] = &mut pipes;
         let time = Duration::from_nanos(now);
         out.deliver(now, |packet| theirs.wire.arrived.push_back(packet.to_vec()));
-        back.deliver(now, |packet| stack.input(time, packet));
+        back.deliver(now, |packet| {
+            watch.arrive(now, packet);
+            stack.input(time, packet);
+        });
         theirs.step(now, &pattern, |packet| {
             watch.note(packet);
             _ = back.push(now, &mut rng, packet);

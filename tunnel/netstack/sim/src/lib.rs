@@ -466,9 +466,12 @@ impl World {
         }
         let now = self.now;
         let time = Duration::from_nanos(now);
-        let [left, right] = &mut self.stacks;
-        self.pipes[0].deliver(now, |packet| right.input(time, packet));
-        self.pipes[1].deliver(now, |packet| left.input(time, packet));
+        for (side, pipe) in self.pipes.iter_mut().enumerate() {
+            pipe.deliver(now, |packet| {
+                self.watch.arrive(now, packet);
+                self.stacks[1 - side].input(time, packet);
+            });
+        }
         // Each side twice: what one does may be news for itself.
         for side in [0, 0, 1, 1] {
             self.events(side);

@@ -191,7 +191,7 @@ pub fn mark(packet: &mut [u8]) {
 }
 
 /// The Internet checksum.
-fn sum(bytes: &[u8], mut total: u32) -> u16 {
+pub(crate) fn sum(bytes: &[u8], mut total: u32) -> u16 {
     for pair in bytes.chunks(2) {
         total += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
     }

@@ -12,8 +12,8 @@ const DUPLICATES: u32 = 3;
 pub(crate) struct Incoming<'a> {
     pub(crate) offset: u64,
     pub(crate) sacks: &'a [Range<u64>],
-    /// From the echoed timestamp.
-    pub(crate) echo_rtt: Option<Nanos>,
+    /// When that left whose timestamp is echoed, rounded down to a millisecond.
+    pub(crate) echoed_at: Option<Nanos>,
     /// The echoed timestamp is older than the last retransmission after a timeout (RFC 3522).
     pub(crate) echo_before_timeout: bool,
     /// The peer has seen a mark, and has not yet heard of a reduction.
@@ -79,10 +79,15 @@ impl Sender {
         }
         if advanced {
             let (rate, rack, rtt) = (&mut self.rate, &mut self.rack, &self.rtt);
+            // RFC 8985 §6.2 step 2: an echo that is older than the last retransmission is of the original.
+            let again =
+                |segment: &Segment| incoming.echoed_at.is_none_or(|at| segment.stamp.sent_at / MS <= at / MS);
             self.board.acknowledge(offset, |segment| {
                 if segment.place != Place::Sacked {
                     rate.delivered(now, segment);
-                    rack.delivered(now, segment, rtt);
+                    if !segment.retransmitted || again(segment) {
+                        rack.delivered(now, segment, rtt);
+                    }
                     keep_newest(&mut newest, segment);
                 }
             });
@@ -97,7 +102,7 @@ impl Sender {
         }
         let sample = match newest {
             Some(segment) if !segment.retransmitted => Some(now.saturating_sub(segment.stamp.sent_at).max(1)),
-            Some(_) if advanced => incoming.echo_rtt,
+            Some(_) if advanced => incoming.echoed_at.map(|at| (now / MS * MS).saturating_sub(at).max(MS)),
             _ => None,
         };
         if let Some(rtt) = sample {
@@ -190,8 +195,9 @@ impl Sender {
         }
         if lost > 0 && self.recovery.is_none() {
             self.recovery = Some(self.nxt);
-            self.controller.on_loss(now, prior_flight);
-            self.reduced();
+            if self.controller.on_loss(now, prior_flight) {
+                self.reduced();
+            }
             self.easing = None;
             self.forced = true;
             self.probe_at = None;
@@ -207,9 +213,10 @@ impl Sender {
         } else if offset > probe.end {
             self.probe = None;
             if self.recovery.is_none() {
-                self.controller.on_loss(now, prior_flight);
+                if self.controller.on_loss(now, prior_flight) {
+                    self.reduced();
+                }
                 self.controller.on_recovered(now);
-                self.reduced();
                 self.easing = None;
             }
         } else if bare {
@@ -244,9 +251,9 @@ impl Sender {
         self.reduced();
     }
 
-    /// The window was reduced: the first new data says so (RFC 3168 §6.1.2), once for what was in flight.
+    /// The window was reduced: the first new data says so (RFC 3168 §6.1.2).
     pub(super) fn reduced(&mut self) {
-        self.cwr |= self.marks && self.una >= self.reduced_at;
+        self.cwr = self.marks;
         self.reduced_at = self.nxt;
     }
 

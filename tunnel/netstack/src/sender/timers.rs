@@ -100,8 +100,9 @@ impl Sender {
         for segment in &lost {
             self.note_lost(now, segment);
         }
+        let again = self.rtt.backoff() > 0;
         self.rtt.back_off();
-        self.controller.on_timeout(now, prior);
+        self.controller.on_timeout(now, prior, again);
         self.reduced();
         self.easing = None;
         self.update_pacer();

@@ -98,7 +98,11 @@ impl Conn {
             self.duplicate(seq, tcp);
             return;
         }
+        let probe = self.probes_window(seq, tcp);
         if !self.inside_window(seq, tcp) {
+            if probe {
+                self.ecn.arrived(tcp);
+            }
             if !flags.has(Flags::RST) {
                 self.duplicate(seq, tcp);
                 self.stray(ctx, !tcp.payload.is_empty() || flags.has(Flags::FIN));
@@ -127,7 +131,7 @@ impl Conn {
         }
         self.heard(ctx.now);
         // What lies outside of the window says nothing (RFC 3168 §6.1.5).
-        if !tcp.payload.is_empty() && self.rcv.right() > self.rcv.nxt {
+        if !tcp.payload.is_empty() && (probe || self.rcv.right() > self.rcv.nxt) {
             self.rcv.due |= self.ecn.arrived(tcp);
         }
         if !tcp.payload.is_empty() || flags.has(Flags::FIN) {
@@ -165,11 +169,20 @@ impl Conn {
         }
     }
 
+    /// A probe of our closed window (RFC 9293 §3.8.6.1): one byte beyond it, or an old sequence number as Linux and we send it.
+    /// Who sends it knows the exact sequence number, so a mark on it counts (RFC 3168 §6.1.6).
+    fn probes_window(&self, seq: i64, tcp: &Tcp<'_>) -> bool {
+        let next = self.rcv.nxt as i64;
+        let exact = seq + 1 == next || (seq == next && !tcp.payload.is_empty());
+        exact && tcp.payload.len() <= 1 && self.rcv.right() == self.rcv.nxt && !tcp.flags.has(Flags::RST)
+    }
+
     /// A segment that is dropped whole: what of its data had arrived before is reported (RFC 2883 §4).
     fn duplicate(&mut self, seq: i64, tcp: &Tcp<'_>) {
-        let end = (seq + tcp.payload.len() as i64).min(self.rcv.nxt as i64);
-        if seq >= 1 && seq < end {
-            self.rcv.repeated(seq as u64..end as u64);
+        if let Ok(start) = u64::try_from(seq)
+            && start >= 1
+        {
+            self.rcv.dropped(start..start + tcp.payload.len() as u64);
         }
     }
 
@@ -254,9 +267,9 @@ impl Conn {
         let incoming = Incoming {
             offset: ack,
             sacks: &blocks[..count],
-            echo_rtt: echo.and_then(|(own, (_, echo))| {
+            echoed_at: echo.and_then(|(own, (_, echo))| {
                 let age = own.clock(ctx.now).wrapping_sub(echo);
-                (echo != 0 && age < 600_000).then(|| Nanos::from(age.max(1)) * MS)
+                (echo != 0 && age < 600_000).then(|| (ctx.now / MS).saturating_sub(age.into()) * MS)
             }),
             echo_before_timeout: echo.is_some_and(|(own, (_, echo))| {
                 own.timeout.is_some_and(|timeout| echo != 0 && before(echo, timeout))

@@ -309,6 +309,88 @@ fn a_loss_after_an_echo_reduces_nothing_more() {
     lab.expect(data(10_001, 1_000).ect().reduced());
 }
 
+/// RFC 3168 §6.1.2: a timeout in a flight that was reduced already reduces the window once more, and the peer hears of it.
+#[test]
+fn a_timeout_after_an_echo_is_told_as_a_reduction() {
+    let mut lab = ten_in_flight(cubic());
+    lab.inject(ack(1_001).echo());
+    lab.inject(ack(8_001));
+    lab.write(1_000);
+    lab.expect(data(10_001, 1_000).ect().reduced());
+    // All that is in flight is lost, with the segment that told.
+    lab.wait(ms(700));
+    assert!(lab.drain().iter().any(|(_, one)| one.seq == 8_001), "{}", lab.trace());
+    lab.inject(ack(11_001));
+    lab.write(1_000);
+    lab.expect(data(11_001, 1_000).ect().reduced());
+}
+
+/// RFC 3522, RFC 4015: a timeout that was spurious is undone also where an echo had reduced the window: what the echo has taken
+/// remains taken.
+#[test]
+fn a_spurious_timeout_after_an_echo_is_undone() {
+    let mut config = config();
+    config.congestion = Congestion::Cubic;
+    let mut lab = Lab::accepted_by(config, Peer { timestamps: true, ..ECN });
+    lab.write(9_880);
+    lab.wait(ms(20));
+    let first = lab.drain()[0].1.timestamps.expect("timestamps").0;
+    let before = window(&lab);
+    lab.inject(ack(989).echo());
+    lab.wait(ms(700));
+    let again = lab.drain().last().expect("a retransmission").1.timestamps.expect("timestamps").0;
+    assert!(again > first && window(&lab) <= 988, "{}", lab.trace());
+    // It had only been delayed.
+    lab.inject(ack(1_977).timestamps(lab.now.as_millis() as u32, first));
+    let after = window(&lab);
+    assert!((before * 7 / 10..before).contains(&after), "{after} after {before}\n{}", lab.trace());
+}
+
+/// RFC 3168 §6.1.2: the window of BBR does not follow a loss that its model tolerates, so CWR does not say that it did, and an echo
+/// of the same flight is answered.
+#[test]
+fn bbr_answers_an_echo_in_the_flight_of_a_loss() {
+    let mut lab = ten_in_flight(Lab::accepted(ECN));
+    lab.inject(ack(1).sack(1_001, 9_001));
+    lab.expect(data(1, 1_000));
+    lab.write(2_000);
+    lab.wait(ms(2));
+    let sent = lab.drain();
+    assert!(!sent.is_empty() && sent.iter().all(|(_, one)| one.flags == ACK), "{}", lab.trace());
+    lab.inject(ack(10_001).echo());
+    lab.write(2_000);
+    lab.wait(ms(15));
+    assert!(lab.drain().iter().any(|(_, one)| one.flags & CWR != 0), "{}", lab.trace());
+    let marked = lab.id.and_then(|id| lab.stack.info(id)).expect("a stream").marked;
+    assert_eq!(marked, 1);
+}
+
+/// RFC 3168 §6.1.6: the sequence number of a probe of a zero window is exact, so its mark counts: one with the byte beyond the
+/// window, and one with an old number, as Linux sends it.
+#[test]
+fn a_mark_on_a_probe_of_a_zero_window_counts() {
+    for old in [false, true] {
+        let mut config = config();
+        config.max_window = 4_096;
+        let mut lab = Lab::accepted_by(config, ECN);
+        let mut next = 1;
+        for _ in 0..8 {
+            lab.inject(data(next, 1_000).ect());
+            lab.wait(ms(200));
+            let Some((_, seen)) = lab.drain().pop() else { continue };
+            next = seen.ack;
+            if seen.window == Some(0) {
+                break;
+            }
+        }
+        lab.wait(secs(1));
+        lab.drain();
+        lab.inject(if old { ack(1).seq(next - 1).marked() } else { data(next, 1).marked() });
+        let seen = lab.drain().pop().expect("an answer").1;
+        assert_eq!((seen.window, seen.flags), (Some(0), ACK | ECE), "{}", lab.trace());
+    }
+}
+
 /// RFC 3168 §6.1.2: at a window of one segment, as after several lost SYNs, an echo holds new data back for a timeout.
 #[test]
 fn an_echo_at_the_smallest_window_waits_for_a_timeout() {

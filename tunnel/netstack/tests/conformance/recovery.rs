@@ -45,6 +45,11 @@ fn a_full_duplicate_with_an_old_timestamp_is_reported() {
     lab.expect(ack(1_977));
     lab.inject(data(1, 988).timestamps(old, 0));
     lab.expect(ack(1_977).sack(1, 989));
+    // And beyond a hole.
+    lab.inject(data(2_965, 988).timestamps(old + 100, 0));
+    lab.expect(ack(1_977).sack(2_965, 3_953));
+    lab.inject(data(2_965, 988).timestamps(old, 0));
+    lab.expect(ack(1_977).sack(2_965, 3_953).sack(2_965, 3_953));
 }
 
 /// RFC 2883 §4.1: of a segment that partly arrived before, that part.
@@ -55,6 +60,18 @@ fn a_partial_duplicate_is_reported() {
     lab.expect(ack(1_001));
     lab.inject(data(501, 1_000));
     lab.expect(ack(1_501).sack(501, 1_001));
+}
+
+/// RFC 9293 §3.10.7.4: a segment that fills several holes, because its sender divided the data anew, acknowledges all that is whole.
+#[test]
+fn one_segment_fills_several_holes() {
+    let mut lab = Lab::accepted(Peer::default());
+    lab.inject(data(301, 100));
+    lab.expect(ack(1).sack(301, 401));
+    lab.inject(data(501, 100));
+    lab.expect(ack(1).sack(501, 601).sack(301, 401));
+    lab.inject(data(1, 550));
+    lab.expect(ack(601));
 }
 
 /// RFC 2883 §4.1: a duplicate beyond a hole comes before the block that holds it.

@@ -1,6 +1,6 @@
 //! When the stack sends again, and when it gives up: RFC 9293 §3.8, RFC 6298, RFC 1122 §4.2.3.
 
-use warren_netstack::{CloseReason, Keepalive};
+use warren_netstack::{CloseReason, Congestion, Keepalive};
 
 use crate::lab::{Lab, Peer, config, ms, secs};
 use crate::segment::{ack, data};
@@ -17,6 +17,25 @@ fn retransmissions_back_off() {
     }
     lab.inject(ack(1_001));
     lab.silence(secs(100));
+}
+
+/// RFC 5681 §3.1: the second timeout of a segment holds the threshold of slow start, which the first one has set.
+#[test]
+fn a_second_timeout_holds_the_threshold() {
+    let mut config = config();
+    config.congestion = Congestion::Cubic;
+    let mut lab = Lab::accepted_by(config, Peer::default());
+    lab.write(10_000);
+    lab.wait(ms(800));
+    let timeouts = lab.drain().iter().filter(|(_, one)| one.seq == 1).count();
+    assert_eq!(timeouts, 3, "{}", lab.trace());
+    lab.write(40_000);
+    for acked in 1..=12 {
+        lab.inject(ack(acked * 1_000 + 1));
+        lab.wait(ms(20));
+    }
+    let window = lab.id.and_then(|id| lab.stack.info(id)).expect("a stream").window;
+    assert!((8_000..=12_000).contains(&window), "{window}\n{}", lab.trace());
 }
 
 /// RFC 9293 §3.8.3: R2 is counted from the first transmission that was not answered, not from the last segment heard.
