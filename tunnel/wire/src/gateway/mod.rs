@@ -56,8 +56,8 @@ use crate::token::{GatewaySet, VerifyingKey};
 
 pub use credentials::{
     AWS_PATH, Access, AwsRole, BOUNDARY_RULES_MAX, CHALLENGE_HEADER, CREDENTIALS_PORT, Cloud, Credentials,
-    GOOGLE_PATH, GoogleAccount, Grant, Objects, ObjectsError, POLICY_MAX, PROOF_HEADER, RoleArn,
-    RoleArnError, SESSION_MAX, SESSION_MIN, access_boundary, session_policy,
+    GOOGLE_PATH, GoogleAccount, Grant, GrantsError, Objects, ObjectsError, POLICY_MAX, PROOF_HEADER, RoleArn,
+    RoleArnError, SESSION_MAX, SESSION_MIN, access_boundary, check_grants, session_policy,
 };
 pub use dns::{Dns, Zone};
 pub use rule::{Allow, Destination, DestinationError, PortRange, PortRangeError, Protocol};
