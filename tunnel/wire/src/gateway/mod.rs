@@ -40,6 +40,7 @@ mod site;
 mod span;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -64,6 +65,7 @@ pub use rule::{Allow, Destination, DestinationError, PortRange, PortRangeError, 
 pub use rule_test::{FlowTarget, RuleTest};
 pub use site::{Site, SitePeer};
 pub use span::{Period, PeriodError};
+pub use transfer::{Direction, TRANSFER_MAX, TRANSFERS_PATH, TransferReport};
 
 /// The shortest lease. Handshakes are 120 s apart, and a lost one is tried again for 90 s (whitepaper section 6.1).
 pub const LEASE_MIN: Duration = Duration::from_secs(240);
