@@ -36,6 +36,12 @@ variable "groups" {
   default     = { gpu = { rate_mbit = 2000, allow = [{ to = ["10.0.0.0/16"], ports = ["443", "8000-8100"], protocols = ["tcp"] }] } }
 }
 
+variable "pod_role_arn" {
+  description = "ARN of the role whose credentials pods get, narrowed to the `grants` of their group. Null for none."
+  type        = string
+  default     = null
+}
+
 variable "recovery" {
   description = "Whether AWS replaces the instance of a gateway that fails, keeping addresses, keys and leases. Changing this replaces the gateways."
   type        = bool
@@ -90,6 +96,7 @@ module "gateway" {
   image_id        = var.image_id
   token_keys      = compact([warren_aws_signing_key.tokens.public_key, warren_aws_signing_key.tokens.previous_public_key])
   groups          = var.groups
+  pod_role_arn    = var.pod_role_arn
   key_rotation    = var.rotation
   release         = var.release
   recovery        = var.recovery

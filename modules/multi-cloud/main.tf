@@ -38,7 +38,11 @@ locals {
   } }
 
   # Traffic from the other site may reach the ranges of this one if `between` allows it. Its gateway may look up names.
-  groups = { for here, there in { aws = "gcp", gcp = "aws" } : here => merge(var.groups, {
+  groups = { for here, there in { aws = "gcp", gcp = "aws" } : here => merge({
+    for name, group in var.groups : name => merge(group, {
+      grants = [for grant in group.grants : grant if startswith(grant.objects, here == "aws" ? "s3://" : "gs://")]
+    })
+    }, {
     "site-${there}" = {
       allow = concat(
         [for rule in var.between : merge(rule, { to = local.prefixes[here] })],
@@ -64,6 +68,7 @@ module "aws" {
   token_keys        = var.token_keys
   key_rotation      = var.key_rotation
   groups            = local.groups.aws
+  pod_role_arn      = var.aws.pod_role_arn
   tests             = var.tests
   services          = merge(var.aws.services, var.gcp.services)
   dns               = { zones = local.zones.aws }

@@ -18,3 +18,13 @@ output "sites" {
     prefixes  = local.peers[site].prefixes
   }]
 }
+
+output "role_arns" {
+  description = "ARN of the role of the gateway in AWS by its short name, for the trust policy of the role in `pod_role_arn`."
+  value       = module.aws.role_arns
+}
+
+output "bucket_roles" {
+  description = "Roles that the gateway in Google Cloud needs on the buckets in `grants`: `bucket`, `role` and `member`."
+  value       = module.gcp.bucket_roles
+}

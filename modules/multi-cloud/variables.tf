@@ -10,7 +10,7 @@ variable "fabric" {
 }
 
 variable "aws" {
-  description = "AWS hub: its VPC, the public subnet of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. `services` are what pods of both hubs can use, as in the outputs `resolver` and `services` of the module `aws-hub`. Ranges outside the hub must be known at plan time: those in `outside`, or else in `prefixes`."
+  description = "AWS hub: its VPC, the public subnet of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. `pod_role_arn` is the role whose narrowed credentials pods get. `services` are what pods of both hubs can use, as in the outputs `resolver` and `services` of the module `aws-hub`. Ranges outside the hub must be known at plan time: those in `outside`, or else in `prefixes`."
   type = object({
     vpc_id             = string
     subnet_id          = string
@@ -19,6 +19,7 @@ variable "aws" {
     image_id           = string
     instance_type      = optional(string, "c6in.large")
     kms_key_arn        = optional(string)
+    pod_role_arn       = optional(string)
     resolver           = optional(string, "169.254.169.253")
     services = optional(map(object({
       prefixes  = list(string)
@@ -79,7 +80,7 @@ variable "congestion" {
 }
 
 variable "groups" {
-  description = "Destinations in both clouds that each group of peers may reach: ranges in `to`, with optional ports and protocols, and `services` of both clouds by name. `congestion` overrides that of the gateways. A change replaces no gateway."
+  description = "Destinations in both clouds that each group of peers may reach: ranges in `to`, with optional ports and protocols, and `services` of both clouds by name. `congestion` overrides that of the gateways. `grants` are the objects for which pods get short-lived credentials, `s3://BUCKET/PREFIX/` from the gateway in AWS and `gs://BUCKET/PREFIX/` from that in Google Cloud, with the access `read` or `read-write`. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
@@ -90,8 +91,14 @@ variable "groups" {
       protocols = optional(list(string))
       services  = optional(list(string), [])
     })), [])
+    grants = optional(list(object({ objects = string, access = string })), [])
   }))
   default = {}
+
+  validation {
+    condition     = alltrue(flatten([for group in var.groups : [for grant in group.grants : startswith(grant.objects, "s3://") || startswith(grant.objects, "gs://")]]))
+    error_message = "The objects of each grant must begin with s3:// or gs://."
+  }
 }
 
 variable "tests" {

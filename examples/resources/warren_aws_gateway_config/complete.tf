@@ -58,6 +58,13 @@ resource "warren_aws_gateway_config" "gateway" {
     protocols = ["tcp"]
   EOT
 
+  pod_role_arn = "arn:aws:iam::123456789012:role/warren-pods"
+
+  grants = [
+    { group = "gpu", objects = "s3://acme-datasets/llm/", access = "read" },
+    { group = "gpu", objects = "s3://acme-checkpoints/run-7/", access = "read-write" },
+  ]
+
   tags = {
     team        = "platform"
     environment = "production"

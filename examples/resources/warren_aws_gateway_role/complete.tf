@@ -5,6 +5,7 @@ resource "warren_aws_gateway_role" "gateway" {
   session_manager      = true
   log_group_arn        = "arn:aws:logs:us-east-1:123456789012:log-group:/warren/gateways"
   attach_volumes_of    = "acme-gw-a"
+  pod_role_arn         = "arn:aws:iam::123456789012:role/warren-pods"
   permissions_boundary = "arn:aws:iam::123456789012:policy/acme-workload-boundary"
 
   tags = {

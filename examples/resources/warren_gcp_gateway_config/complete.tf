@@ -51,6 +51,8 @@ resource "warren_gcp_gateway_config" "gateway" {
     protocols = ["tcp"]
   EOT
 
+  grants = [{ group = "gpu", objects = "gs://acme-datasets/llm/", access = "read" }]
+
   timeouts = {
     create = "10m"
     update = "10m"

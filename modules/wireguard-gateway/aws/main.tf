@@ -1,4 +1,8 @@
 locals {
+  # Null if there are none, so that the files of gateways without grants stay as they are.
+  all_grants = flatten([for name, group in var.groups : [for grant in group.grants : merge(grant, { group = name })]])
+  grants     = length(local.all_grants) > 0 ? local.all_grants : null
+
   parameters = { for key in keys(var.gateways) : key => "/warren/${var.fabric}/${var.name}-${key}" }
 
   log_group = var.log_group_arn == null ? null : split(":", var.log_group_arn)[6]
@@ -49,6 +53,9 @@ resource "warren_aws_gateway_config" "gateway" {
   name = "${local.parameters[each.key]}/config"
   tags = var.tags
 
+  grants       = local.grants
+  pod_role_arn = var.pod_role_arn
+
   content = templatefile("${path.module}/../gateway.toml.tftpl", {
     fabric              = var.fabric
     name                = "${var.name}-${each.key}"
@@ -78,6 +85,7 @@ resource "warren_aws_gateway_role" "gateway" {
   session_manager = var.session_manager
   log_group_arn   = var.log_group_arn
 
+  pod_role_arn      = var.pod_role_arn
   attach_volumes_of = var.recovery ? "${var.name}-${each.key}" : null
 }
 

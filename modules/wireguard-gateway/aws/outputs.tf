@@ -17,3 +17,8 @@ output "parameters" {
   description = "Prefix of the parameter names of each gateway. The suffixes are `/wireguard`, `/tls` and `/config`."
   value       = local.parameters
 }
+
+output "role_arns" {
+  description = "ARNs of the roles of the gateways by short name, for the trust policy of the role in `pod_role_arn`."
+  value       = { for key, role in warren_aws_gateway_role.gateway : key => role.arn }
+}

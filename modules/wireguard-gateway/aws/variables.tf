@@ -102,7 +102,7 @@ variable "congestion" {
 }
 
 variable "groups" {
-  description = "Destinations that each group of peers may reach: ranges and groups of pods (`group:NAME`) in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. `congestion` overrides that of the gateways. A change replaces no gateway."
+  description = "Destinations that each group of peers may reach: ranges and groups of pods (`group:NAME`) in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. `congestion` overrides that of the gateways. `grants` are the objects for which pods get short-lived credentials: `s3://BUCKET/PREFIX/` with the access `read` or `read-write`. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
@@ -113,6 +113,7 @@ variable "groups" {
       protocols = optional(list(string))
       services  = optional(list(string), [])
     })), [])
+    grants = optional(list(object({ objects = string, access = string })), [])
   }))
   default = {}
 
@@ -128,6 +129,12 @@ variable "groups" {
     condition     = length(setsubtract(flatten([for group in var.groups : group.allow[*].services]), keys(var.services))) == 0
     error_message = "Each service in a rule must be a key of the input services."
   }
+}
+
+variable "pod_role_arn" {
+  description = "ARN of the role whose credentials pods get, narrowed to the `grants` of their group: `arn:aws:iam::ACCOUNT:role/NAME`. Its trust policy must allow the roles in the output `role_arns` to assume it. Required with `grants`."
+  type        = string
+  default     = null
 }
 
 variable "tests" {

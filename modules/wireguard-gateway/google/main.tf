@@ -1,4 +1,8 @@
 locals {
+  # Null if there are none, so that the files of gateways without grants stay as they are.
+  all_grants = flatten([for name, group in var.groups : [for grant in group.grants : merge(grant, { group = name })]])
+  grants     = length(local.all_grants) > 0 ? local.all_grants : null
+
   names   = { for key in keys(var.gateways) : key => "${var.name}-${key}" }
   secrets = { for key, name in local.names : key => "warren-${var.fabric}-${name}" }
 
@@ -62,6 +66,7 @@ resource "warren_gcp_gateway_config" "gateway" {
   labels = var.labels
 
   replica_locations = var.secrets_replica_locations
+  grants            = local.grants
 
   content = templatefile("${path.module}/../gateway.toml.tftpl", {
     fabric              = var.fabric

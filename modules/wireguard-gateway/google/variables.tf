@@ -104,7 +104,7 @@ variable "congestion" {
 }
 
 variable "groups" {
-  description = "Destinations that each group of peers may reach: ranges and groups of pods (`group:NAME`) in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. `congestion` overrides that of the gateways. A change replaces no gateway."
+  description = "Destinations that each group of peers may reach: ranges and groups of pods (`group:NAME`) in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. `congestion` overrides that of the gateways. `grants` are the objects for which pods get short-lived credentials: `gs://BUCKET/PREFIX/` with the access `read` or `read-write`. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
@@ -115,6 +115,7 @@ variable "groups" {
       protocols = optional(list(string))
       services  = optional(list(string), [])
     })), [])
+    grants = optional(list(object({ objects = string, access = string })), [])
   }))
   default = {}
 

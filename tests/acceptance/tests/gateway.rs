@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use warren_acceptance::journey::{self, in_no_file};
 use warren_acceptance::overlay::{Instance, Process};
-use warren_acceptance::{AwsStage, KillSample, kill_points, rotation};
+use warren_acceptance::{AwsStage, KillSample, flat, kill_points, rotation};
 use warren_harness::{Fault, NetNs, ProxyConfig};
 
 fn stage(habits: ProxyConfig) -> Result<AwsStage> {
@@ -103,12 +103,36 @@ fn a_gateway_comes_up_with_what_terraform_made_and_takes_up_what_it_makes_next()
     instance.fetch(&stage.cloud.endpoint())?;
     ensure!(instance.ask(&["reload"])?.contains("groups"), "the gateway has not taken up the group");
 
-    // Other keys: a restart, for which the boot script has a unit of its own.
-    let rotated = ["-var", groups, "-var", "rotation=next"];
+    // Wrong grants are refused where they are written, whatever else is not known.
+    let refused = |grants: &str, role: &[&str]| -> Result<String> {
+        let groups = format!("groups={{gpu={{grants={grants}}}}}");
+        let arguments = [&["-refresh=false", "-var", &groups, "-var", "rotation=next"], role].concat();
+        Ok(flat(&stage.terraform.plan(&arguments)?.failure()?.output()))
+    };
+    let role = ["-var", "pod_role_arn=arn:aws:iam::123456789012:role/warren-pods"];
+    let told = refused(
+        r#"[{objects="s3://acme-data/llm/",access="read"},{objects="s3://acme-data/out",access="write"}]"#,
+        &role,
+    )?;
+    ensure!(told.contains("the prefix does not end with a slash") && told.contains("`read-write`"), "{told}");
+    let told = refused(r#"[{objects="gs://acme-data/llm/",access="read"}]"#, &role)?;
+    ensure!(told.contains("Objects of another cloud"), "{told}");
+    let told = refused(r#"[{objects="s3://acme-data/llm/",access="read"}]"#, &[])?;
+    ensure!(told.contains("Grants without a role"), "{told}");
+
+    // Other keys and the first grant: a restart, for which the boot script has a unit of its own.
+    let groups = r#"groups={gpu={grants=[{objects="s3://acme-data/llm/",access="read"}]}}"#;
+    let rotated = ["-var", groups, "-var", "rotation=next", role[0], role[1]];
     stage.terraform.apply(&rotated)?.success()?;
+    assert_eq!(stage.terraform.plan(&[&["-detailed-exitcode"], &rotated[..]].concat())?.success()?.code, 0);
+    let policies = stage.cloud.proxy().calls_of("PutRolePolicy");
+    let policy = policies.last().context("no policy")?.params.get("PolicyDocument").to_owned();
+    ensure!(policy.contains(r#""Action":"sts:AssumeRole","Effect":"Allow","Resource":"arn:aws:iam::123456789012:role/warren-pods""#), "{policy}");
     instance.fetch(&stage.cloud.endpoint())?;
     ensure!(instance.fetched("gateway.key")? != key, "the gateway has not taken up the rotation");
     instance.start(&host)?;
+    let status: Value = serde_json::from_str(&instance.ask(&["status", "--json"])?)?;
+    assert_eq!(status["credentials"][0]["cloud"], "aws", "{status}");
     ensure!(no_secret(&instance.log()), "a secret is in the gateway's log");
     ensure!(stage.cloud.proxy().calls_of("RunInstances").len() == 2, "a gateway was replaced");
     stage.terraform.destroy(&rotated)?.success()?;

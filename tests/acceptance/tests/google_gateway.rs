@@ -10,6 +10,8 @@ use warren_harness::{Fault, GoogleConfig, NetNs};
 const GATEWAY: &str = "projects/acme-ml/zones/us-central1-a/instances/gw-a";
 const KEY: &str = "projects/acme-ml/secrets/warren-llm-training-gw-a-wireguard";
 const ACCOUNT: &str = "projects/acme-ml/serviceAccounts/warren-gw-a@acme-ml.iam.gserviceaccount.com";
+/// A group with grants.
+const GRANTS: &str = r#"groups={gpu={grants=[{objects="gs://acme-data/llm/",access="read-write"}]}}"#;
 
 fn stage(habits: GoogleConfig) -> Result<GoogleStage> {
     GoogleStage::example("gcp-gateway", habits)
@@ -236,12 +238,23 @@ fn a_gateway_comes_up_with_what_terraform_made_and_takes_up_what_it_makes_next()
     instance.fetch(&stage.cloud.endpoint())?;
     ensure!(instance.ask(&["reload"])?.contains("groups"), "the gateway has not taken up the group");
 
-    // Other keys: a restart, for which the boot script has a unit of its own.
-    let rotated = ["-var", rotation::GROUPS, "-var", "rotation=next"];
+    // Too many grants for an access boundary are refused at plan time, although the keys in the file are not known yet.
+    let grants: Vec<String> =
+        (0..11).map(|n| format!(r#"{{objects="gs://acme-data/{n}/",access="read"}}"#)).collect();
+    let groups = format!("groups={{gpu={{grants=[{}]}}}}", grants.join(","));
+    let told = stage.terraform.plan(&["-refresh=false", "-var", &groups, "-var", "rotation=next"])?;
+    let told = flat(&told.failure()?.output());
+    ensure!(told.contains("Group gpu has 11 grants for Google Storage, which accepts 10"), "{told}");
+
+    // Other keys and the first grant: a restart, for which the boot script has a unit of its own.
+    let rotated = ["-var", GRANTS, "-var", "rotation=next"];
     stage.terraform.apply(&rotated)?.success()?;
+    assert_eq!(stage.terraform.plan(&[&["-detailed-exitcode"], &rotated[..]].concat())?.success()?.code, 0);
     instance.fetch(&stage.cloud.endpoint())?;
     ensure!(instance.fetched("gateway.key")? != key, "the gateway has not taken up the rotation");
     instance.start(&host)?;
+    let status: Value = serde_json::from_str(&instance.ask(&["status", "--json"])?)?;
+    assert_eq!(status["credentials"][0]["cloud"], "google", "{status}");
     ensure!(no_secret(&instance.log())?, "a secret is in the gateway's log");
     ensure!(instances_made(&stage) == 2, "a gateway was replaced");
 

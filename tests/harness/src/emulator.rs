@@ -39,6 +39,7 @@ pub struct Emulator {
     api: MotoApi,
     baseline: Inventory,
     region: String,
+    pid: u32,
     /// `None` only while it is dropped.
     server: Option<MotoServer>,
     runtime: Option<Runtime>,
@@ -63,14 +64,14 @@ impl Emulator {
             Some(server) => server,
             None => MotoServer::start(&venv)?,
         };
-        let api = server.api();
+        let (api, pid) = (server.api(), server.pid());
         let region = config.region.clone();
         let proxy = wait(&runtime, Proxy::start(config, api.clone(), models))??;
         let baseline = {
             let (api, region) = (api.clone(), region.clone());
             wait(&runtime, async move { Inventory::take(&api, &region).await })??
         };
-        Ok(Self { proxy, api, baseline, region, server: Some(server), runtime: Some(runtime) })
+        Ok(Self { proxy, api, baseline, region, pid, server: Some(server), runtime: Some(runtime) })
     }
 
     /// The URL to give to clients as `endpoint_url`; it has no trailing slash.
@@ -80,7 +81,7 @@ impl Emulator {
 
     /// The emulator's process; the proxy is part of the calling one.
     pub fn pid(&self) -> u32 {
-        self.server.as_ref().map_or(0, MotoServer::pid)
+        self.pid
     }
 
     /// The recording and failing proxy that the endpoint leads to.

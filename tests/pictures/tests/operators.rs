@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::Deserialize;
 use serde_json::json;
 use warren_pictures::devtools::DevTools;
-use warren_tunnel::gateway::model::{DeniedFlow, Event, GatewayStatus, GroupRates, PeerEntry, Report};
+use warren_tunnel::gateway::model::{
+    DeniedFlow, Event, GatewayStatus, GroupRates, PeerEntry, Report, TransferEntry,
+};
 use warren_tunnel::gateway::page::{Credential, Fabric, GatewayView, Page};
 use warren_tunnel::runtime::metrics::{Answer, RequestHead, Server, Source};
 use warren_tunnel::runtime::status::Status;
@@ -91,7 +93,18 @@ fn pod(number: u32, poll: u32) -> PeerEntry {
         gateway: Some(if number == 8 { "gw-b" } else { "gw-a" }.into()),
         rtt: Some(f64::from((number * 37) % 200) / 1000.0),
         denied: if number == 900 { 12_345 } else { 0 },
+        transfers: if number == 900 { transfers() } else { Vec::new() },
     }
+}
+
+/// A download with a limit, and an upload that stands still.
+fn transfers() -> Vec<TransferEntry> {
+    let value = json!([
+        { "direction": "in", "files": 12, "of_files": 40, "bytes": 3_100_000_000_u64, "of_bytes": 12_000_000_000_u64,
+          "rate": 10_000_000, "planned_rate": 20_000_000, "eta_seconds": 890 },
+        { "direction": "out", "files": 0, "of_files": 1, "bytes": 0, "of_bytes": 999, "rate": 0 },
+    ]);
+    serde_json::from_value(value).unwrap()
 }
 
 fn report(poll: u32, peers: Vec<PeerEntry>) -> Report {
@@ -305,9 +318,18 @@ fn keys_are_enough_and_names_stay_text() {
     let row: String = chromium
         .value("[...document.querySelectorAll('#pods tr')].find((row) => row.title === 'key-of-pod-0900').innerText")
         .unwrap();
-    for text in
-        ["train-900", "10.100.3.151", "gw-a", "TLS", "100.0 ms", "↓ 14 Mbit/s ↑ 1.6 kbit/s", "14 %", "12,345"]
-    {
+    for text in [
+        "train-900",
+        "10.100.3.151",
+        "gw-a",
+        "TLS",
+        "100.0 ms",
+        "↓ 14 Mbit/s ↑ 1.6 kbit/s",
+        "14 %",
+        "12,345",
+        "↓ 3.1 GB of 12 GB, 12 of 40 files, 80 Mbit/s of 160 Mbit/s, 15 min left",
+        "↑ 0 B of 999 B, 0 of 1 files, 0 bit/s",
+    ] {
         assert!(row.contains(text), "{text} in {row}");
     }
     // Its gateway does not answer, so nothing but the lease of this pod is known.

@@ -1,8 +1,8 @@
 //! `examples/llm-finetune`: a pod reads its data from S3 through the tunnel, is killed in mid-training, and another one continues
-//! from the last complete checkpoint.
+//! from the last complete checkpoint. No pod has a key of AWS: the gateway gives it credentials for its prefixes.
 //!
 //! ```text
-//! pod --wire-- gateway --wire-- S3 (moto) 10.50.0.2:5000
+//! pod --wire-- gateway --wire-- STS and S3 (moto) 10.50.0.2:5000
 //! ```
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -20,19 +20,27 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use warren_harness::Venv;
-use warren_tunnel_tests::fabric::Gateway;
+use warren_tunnel_tests::fabric::{By, Gateway};
 use warren_tunnel_tests::{Daemon, Fabric, Implementation, Namespace, wait_for, workspace_root};
 
 const REST: &str = r#"
 STORE
 [pool]
 prefixes = ["10.100.0.0/24"]
-[[groups.gpu.allow]]
-to = ["10.50.0.2/32"]
-ports = [5000]
-protocols = ["tcp"]
+[credentials.aws]
+role_arn = "arn:aws:iam::123456789012:role/warren-pods"
+region = "us-east-1"
+[groups.gpu]
+allow = [{ to = ["10.50.0.2/32"], ports = [5000], protocols = ["tcp"] }]
+grants = [
+  { objects = "s3://acme-datasets/tales/", access = "read" },
+  { objects = "s3://acme-checkpoints/run-7/", access = "read-write" },
+  { objects = "s3://acme-checkpoints/logs/", access = "read-write" },
+]
 "#;
 const STORE: &str = "10.50.0.2:5000";
+/// The key of the gateway, and of who prepares the buckets.
+const SECRET: &str = "never-seen-in-a-pod";
 /// More than a pod can do before it is ended.
 const ENDLESS: u64 = 1_000_000;
 const EVERY: u64 = 25;
@@ -59,7 +67,12 @@ impl Lab {
         }
         let moto = moto(&store);
         let fabric = Fabric::new(&["10.210.0.1".parse().unwrap()], REST).unwrap();
-        let gateway = fabric.start(0, &at).unwrap();
+        let own = [
+            ("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE"),
+            ("AWS_SECRET_ACCESS_KEY", SECRET),
+            ("AWS_ENDPOINT_URL_STS", "http://10.50.0.2:5000"),
+        ];
+        let gateway = fabric.start_with(By::User, &at, &own).unwrap();
         let token = fabric.token("gpu", &["--uses", "1"]).unwrap();
         let home = tempfile::tempdir().unwrap();
         Self { fabric, gateway, store, pods, token, home, _moto: moto }
@@ -69,7 +82,8 @@ impl Lab {
     fn sync(&self, from: &str, to: &str) -> Output {
         let mut command = self.store.command(Implementation::WarrenTunnel.path().unwrap());
         command.args(["sync", from, to, "--direct"]).env("HOME", self.home.path());
-        let output = credentials(&mut command).output().unwrap();
+        at_moto(&mut command).env("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE").env("AWS_SECRET_ACCESS_KEY", SECRET);
+        let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output
     }
@@ -96,7 +110,7 @@ impl Lab {
         command.args(["--sync-in", &format!("s3://acme-checkpoints/run-7/={}", at("restored"))]);
         command.args(["--sync-out", &format!("{}=s3://acme-checkpoints/logs/", at("logs"))]);
         command.args(["--", &at("run.sh")]).current_dir("/");
-        credentials(&mut command).env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
+        at_moto(&mut command).env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
         command.env("WARREN_TOKEN", &self.token).env("WARREN_HOST_NAME", "train-0");
         command.env("WARREN_TUNNEL", program).env("WORK", home.path());
         command.env("CHECKPOINTS", "s3://acme-checkpoints/run-7/");
@@ -122,9 +136,11 @@ fn moto(host: &Namespace) -> Daemon {
     moto
 }
 
-fn credentials(command: &mut Command) -> &mut Command {
-    command.env("AWS_ENDPOINT_URL", format!("http://{STORE}")).env("AWS_REGION", "us-east-1");
-    command.env("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE").env("AWS_SECRET_ACCESS_KEY", "hush-hush")
+fn at_moto(command: &mut Command) -> &mut Command {
+    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"] {
+        command.env_remove(name);
+    }
+    command.env("AWS_ENDPOINT_URL", format!("http://{STORE}")).env("AWS_REGION", "us-east-1")
 }
 
 fn copy(scripts: &[&str], into: &Path) {
@@ -301,4 +317,8 @@ fn a_killed_pod_is_replaced_by_one_that_continues_with_the_same_losses() {
         assert!(fs::read(uploaded.join(file)).unwrap() == fs::read(written).unwrap(), "{file}");
     }
     assert!(fs::read_to_string(kept.join("logs/upload.jsonl")).unwrap().contains(&name));
+
+    // Each pod had credentials of its own, and none had the key.
+    assert_eq!(lab.gateway.status().unwrap()["credentials"][0]["issued"], 3);
+    assert!(!pod.log().contains(SECRET) && !lab.gateway.daemon.log().contains(SECRET));
 }

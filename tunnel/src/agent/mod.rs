@@ -36,6 +36,7 @@ mod userspace;
 pub use args::{AgentArgs, CarrierChoice, DeviceChoice, KeyArgument};
 pub use carriers::{Carriers, TlsOverrides};
 pub(crate) use credentials::of_interface as credentials_of;
+pub(crate) use credentials::{TRANSFERS_TOKEN_FILE, TRANSFERS_URL};
 pub use enrolled::{Enrolled, token_of};
 pub use overrides::Overrides;
 pub(crate) use proxies::{names_by_interface, test_names};

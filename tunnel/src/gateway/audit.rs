@@ -18,7 +18,7 @@ use super::peers::Member;
 use crate::enrolment::now;
 use crate::runtime::problem::{Context as _, Result};
 
-/// Distinct flows between two writes; further ones share an entry.
+/// Distinct flows between two writes, and lines about other things. Further ones are counted as lost.
 const CAPACITY: usize = 65_536;
 /// Denied flows that are kept in memory, in total and of one peer.
 const RECENT: usize = 128;
@@ -29,10 +29,16 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// Collects and writes entries. Without a file it only keeps the latest denied flows in memory.
 pub(super) struct Audit {
     records: Option<Mutex<policy::Audit>>,
-    /// Lines about other things than flows.
-    notes: Mutex<Vec<String>>,
+    notes: Mutex<Notes>,
     file: Mutex<Option<(PathBuf, File)>>,
     recent: Mutex<Vec<Recent>>,
+}
+
+/// Lines about other things than flows, and how many more there were.
+#[derive(Default)]
+struct Notes {
+    lines: Vec<String>,
+    lost: u64,
 }
 
 /// A denied flow, how often it was tried, and when last.
@@ -110,9 +116,14 @@ impl Audit {
 
     /// Adds a line about something else than a flow.
     pub(super) fn note(&self, line: &serde_json::Value) {
+        if self.records.is_none() {
+            return;
+        }
         let mut notes = self.notes.lock();
-        if self.records.is_some() && notes.len() < CAPACITY {
-            notes.push(format!("{line}\n"));
+        if notes.lines.len() < CAPACITY {
+            notes.lines.push(format!("{line}\n"));
+        } else {
+            notes.lost += 1;
         }
     }
 
@@ -136,9 +147,12 @@ impl Audit {
     pub(super) fn write(&self) {
         let Some(records) = &self.records else { return };
         let (records, lost) = records.lock().drain();
+        let notes = std::mem::take(&mut *self.notes.lock());
+        let (count, lost) = (records.len() + notes.lines.len(), lost + notes.lost);
         let mut text: String = records.iter().map(|record| record.to_json() + "\n").collect();
-        text.extend(std::mem::take(&mut *self.notes.lock()));
+        text.extend(notes.lines);
         if lost > 0 {
+            tracing::warn!(lost, "audit records were lost: more than the gateway keeps between two writes");
             let at: UnixTime = now();
             text += &format!("{{\"from\":\"{at}\",\"to\":\"{at}\",\"lost\":{lost}}}\n");
         }
@@ -149,7 +163,7 @@ impl Audit {
         if let Some((path, file)) = file.as_mut()
             && let Err(error) = file.write_all(text.as_bytes())
         {
-            tracing::error!(%error, path = %path.display(), records = records.len(), "audit records were lost");
+            tracing::error!(%error, path = %path.display(), records = count, "audit records were lost");
         }
     }
 
@@ -232,6 +246,28 @@ mod tests {
             port,
             denied: Some(Denial::Destination),
         }
+    }
+
+    #[test]
+    fn what_does_not_fit_between_two_writes_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        let audit = Audit::open(Some(&path)).unwrap();
+        let last = || {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let line: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            (text.lines().count(), line)
+        };
+        for number in 0..CAPACITY + 3 {
+            audit.note(&serde_json::json!({ "number": number }));
+        }
+        audit.write();
+        let (lines, line) = last();
+        assert_eq!((lines, &line["lost"]), (CAPACITY + 1, &3.into()), "{line}");
+        audit.note(&serde_json::json!({ "number": "next" }));
+        audit.write();
+        let (lines, line) = last();
+        assert_eq!((lines, &line["number"]), (CAPACITY + 2, &"next".into()), "counted once");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-pub use super::credentials::CredentialStatus;
+pub use super::credentials::{CredentialStatus, TRANSFERS, TransferEntry};
 use super::forward::ForwardCounters;
 pub use super::name_server::{DnsStatus, DnsZoneStatus, ResolverStatus};
 use crate::runtime::status::Status;
@@ -140,6 +140,9 @@ pub struct PeerEntry {
     /// Its flows that no rule allowed, at this gateway.
     #[serde(default)]
     pub denied: u64,
+    /// Its transfers, as its agent reports them to this gateway.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<TransferEntry>,
 }
 
 /// A flow that no rule allows, as often as it was tried.

@@ -60,6 +60,11 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn start(by: By) -> Self {
+        Self::start_with(by, "")
+    }
+
+    /// The same, with more tables in the gateway's file.
+    pub(crate) fn start_with(by: By, more: &str) -> Self {
         let venv = Venv::ensure().unwrap();
         let [pod, at, inside] = [(); 3].map(|()| Arc::new(Namespace::new().unwrap()));
         pod.join(&at).unwrap();
@@ -80,7 +85,7 @@ impl Lab {
         let services = Daemon::start(&mut command).unwrap();
         wait_for(PATIENCE, "STS and S3", || inside.inside(|| Ok(TcpStream::connect("10.50.0.2:9000").ok())))
             .unwrap_or_else(|error| panic!("{error:#}\n{}", services.log()));
-        let fabric = Fabric::new(&[GATEWAY], REST).unwrap();
+        let fabric = Fabric::new(&[GATEWAY], &format!("{REST}{more}")).unwrap();
         let environment = [
             ("AWS_ACCESS_KEY_ID", "AKIAGATEWAY"),
             ("AWS_SECRET_ACCESS_KEY", SECRET),
@@ -163,6 +168,10 @@ impl Lab {
 
     /// Status and body of a request in the pod.
     pub(crate) fn curl(&self, url: &str, headers: &[&str]) -> (u16, String) {
+        self.curl_with(url, headers, &[])
+    }
+
+    fn curl_with(&self, url: &str, headers: &[&str], more: &[&str]) -> (u16, String) {
         let mut command = self.pod.command(program("curl").unwrap());
         command.args([
             "--silent",
@@ -177,12 +186,13 @@ impl Lab {
         for header in headers {
             command.args(["--header", header]);
         }
+        command.args(more);
         let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
         let (body, status) = printed.rsplit_once('\n').unwrap();
         (status.parse().unwrap(), body.to_owned())
     }
 
-    /// The same of an agent's credentials, with its token.
+    /// The same of an agent's credentials of AWS, with its token.
     pub(crate) fn ask(&self, agent: &Member) -> (u16, String) {
         let folder = agent.home.path().join("warren-tunnel/warren0.credentials");
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
@@ -190,6 +200,16 @@ impl Lab {
         let url =
             environment.lines().find_map(|line| line.strip_prefix("AWS_CONTAINER_CREDENTIALS_FULL_URI='"));
         self.curl(url.unwrap().trim_end_matches('\''), &[&format!("Authorization: {}", read("token"))])
+    }
+
+    /// The same of its credentials of Google Cloud.
+    pub(crate) fn ask_for_google(&self, agent: &Member) -> (u16, String) {
+        let folder = agent.home.path().join("warren-tunnel/warren0.credentials");
+        let account: Value =
+            serde_json::from_str(&fs::read_to_string(folder.join("google.json")).unwrap()).unwrap();
+        let token = fs::read_to_string(folder.join("token")).unwrap();
+        let url = account["token_url"].as_str().unwrap();
+        self.curl_with(url, &[], &["--data", &format!("subject_token={token}")])
     }
 
     /// The body of a request by the agent's proxy.
@@ -211,10 +231,10 @@ impl Lab {
     }
 
     /// Status and body of a request to the gateway by the agent's proxy, as any program of the pod can send it.
-    pub(crate) fn as_another_program(&self, header: &str) -> (u16, String) {
+    pub(crate) fn as_another_program(&self, url: &str, more: &[&str]) -> (u16, String) {
         let mut command = self.pod.command(program("curl").unwrap());
-        command.args(["--silent", "--max-time", "5", "--proxy", "http://127.0.0.1:3128", "--header", header]);
-        command.args(["--write-out", "\n%{http_code}", "http://10.100.0.1:9580/v1/credentials/aws"]);
+        command.args(["--silent", "--max-time", "5", "--proxy", "http://127.0.0.1:3128"]).args(more);
+        command.args(["--write-out", "\n%{http_code}", url]);
         let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
         let (body, status) = printed.rsplit_once('\n').unwrap();
         (status.parse().unwrap(), body.to_owned())
@@ -255,6 +275,33 @@ impl Lab {
             Ok(text.contains(word).then_some(text))
         });
         text.unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What the agent answers to a report of a transfer.
+    pub(crate) fn report(&self, agent: &Member, body: &str) -> (u16, String) {
+        let folder = agent.home.path().join("warren-tunnel/warren0.credentials");
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        let environment = read("env");
+        let url = environment.lines().find_map(|line| line.strip_prefix("WARREN_TRANSFERS_URL='"));
+        let token = format!("Authorization: {}", read("token"));
+        self.curl_with(url.unwrap().trim_end_matches('\''), &[&token], &["--data", body])
+    }
+
+    /// The page's data of the gateway.
+    pub(crate) fn page(&self) -> Value {
+        let data = self
+            .gateway
+            .host()
+            .run(program("curl").unwrap(), &["--silent", "http://127.0.0.1:9600/page.json"])
+            .unwrap();
+        serde_json::from_str(&data).unwrap()
+    }
+
+    /// The transfers of all pods on the page.
+    pub(crate) fn transfers(&self) -> Vec<Value> {
+        let page = self.page();
+        let pods = page["pods"].as_array().unwrap().iter();
+        pods.filter_map(|pod| pod["transfers"].as_array()).flatten().cloned().collect()
     }
 
     pub(crate) fn metrics(&self) -> String {

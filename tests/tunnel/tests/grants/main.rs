@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use warren_tunnel_tests::fabric::both;
-use warren_tunnel_tests::wait_for;
+use warren_tunnel_tests::{Daemon, wait_for};
 
 use lab::{By, ENDPOINT, Lab, PATIENCE};
 
@@ -80,7 +80,8 @@ fn sync_copies_with_credentials_of_the_gateway() {
     // Another program of the pod reaches the gateway, but has not the agent's key.
     let proof = format!("warren-proof: {}", "A".repeat(43));
     for header in ["accept: */*", proof.as_str()] {
-        let (status, body) = lab.as_another_program(header);
+        let (status, body) =
+            lab.as_another_program("http://10.100.0.1:9580/v1/credentials/aws", &["--header", header]);
         assert_eq!((status, body.contains("SecretAccessKey")), (401, false), "{header} {body}");
     }
     // What is not granted is refused by name.
@@ -228,4 +229,69 @@ fn the_limits_of_one_pod_are_its_own() {
     let statuses: Vec<u16> = (0..40).map(|_| lab.ask(&greedy).0).collect();
     assert!(statuses.contains(&429), "{statuses:?}");
     assert_eq!(lab.ask(&honest).0, 200);
+}
+
+#[test]
+fn a_lease_that_ends_soon_gets_no_credentials_that_outlive_it() {
+    let lab = Lab::start_with(By::User, "[lease]\nttl = \"5m\"\nmax = \"10m\"\n");
+    let agent = lab.agent("gpu", "train-0", &[]);
+    // STS grants no session of less than 15 minutes, and a token of Google Cloud has the life of its source.
+    let (status, body) = lab.ask(&agent);
+    let told: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &told["code"]), (403, &"LeaseEnds".into()), "{body}");
+    assert_eq!(lab.lines("sts.jsonl").len(), 0, "STS was not asked");
+    let google = lab.agent("google", "train-1", &[]);
+    let (status, body) = lab.ask_for_google(&google);
+    assert_eq!((status, body.contains("LeaseEnds")), (403, true), "{body}");
+    let asked = lab.lines("google.jsonl").len();
+    assert_eq!(asked, 1, "its life is known once it is there");
+    assert!(!body.contains("access_token"), "{body}");
+    let status = lab.gateway.status().unwrap();
+    for cloud in [0, 1] {
+        assert_eq!(
+            (&status["credentials"][cloud]["refused"], &status["credentials"][cloud]["issued"]),
+            (&1.into(), &0.into())
+        );
+    }
+}
+
+#[test]
+fn operators_see_transfers_of_pods_in_numbers() {
+    let lab = Lab::start(By::User);
+    let agent = lab.agent("gpu", "train-0", &["--http-proxy", "127.0.0.1:3128"]);
+    let files = lab.home().join("files");
+    fs::create_dir(&files).unwrap();
+    for number in 0..8 {
+        fs::write(files.join(format!("hush-{number}")), [number; 100_000]).unwrap();
+    }
+    let from = files.display().to_string();
+    let sync = ["sync", &from, "s3://acme-data/out/hush/", "--rate", "100K", "--connections", "1"];
+    let mut command = lab.beside(&agent, &sync);
+    let mut sync = Daemon::start(&mut command).unwrap();
+    let shown = wait_for(PATIENCE, "a transfer on the page", || Ok(lab.transfers().pop()));
+    let shown = shown.unwrap_or_else(|error| panic!("{error}\n{}", sync.log()));
+    assert_eq!((&shown["direction"], &shown["of_files"]), (&"out".into(), &8.into()), "{shown}");
+    assert_eq!((&shown["of_bytes"], &shown["planned_rate"]), (&800_000.into(), &102_400.into()), "{shown}");
+    let number = |name: &str| shown[name].as_u64().unwrap();
+    assert!(number("bytes") > 0 && number("bytes") < 800_000, "{shown}");
+    assert!(number("rate") > 10_000 && number("eta_seconds") < 80, "{shown}");
+    assert!(!lab.page().to_string().contains("hush"), "names stay in the pod");
+    assert_eq!(sync.terminate().unwrap().code(), Some(143), "{}", sync.log());
+    wait_for(PATIENCE, "its end on the page", || Ok(lab.transfers().is_empty().then_some(()))).unwrap();
+
+    // A pod has a few transfers, a few reports, and no other reports.
+    let report = |id: u32| {
+        let body = format!(
+            r#"{{"id":{id},"direction":"in","files":0,"of_files":1,"bytes":0,"of_bytes":9,"rate":{id}}}"#
+        );
+        lab.report(&agent, &body).0
+    };
+    let answers: Vec<u16> = (0..60).map(report).collect();
+    assert!(answers.contains(&200) && answers.contains(&429), "{answers:?}");
+    wait_for(PATIENCE, "four transfers", || Ok((lab.transfers().len() == 4).then_some(()))).unwrap();
+    assert_eq!(lab.report(&agent, "{}").0, 400);
+    assert_eq!(lab.report(&agent, &format!("{{\"names\":\"{}\"}}", "x".repeat(2000))).0, 400);
+    let to = "http://10.100.0.1:9580/v1/transfers";
+    let body = r#"{"id":1,"direction":"in","files":0,"of_files":1,"bytes":0,"of_bytes":9,"rate":1}"#;
+    assert_eq!(lab.as_another_program(to, &["--data", body]).0, 401, "only the agent reports");
 }

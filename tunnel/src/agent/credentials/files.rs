@@ -13,7 +13,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use warren_wire::enrolment::CredentialService;
-use warren_wire::gateway::{AWS_PATH, GOOGLE_PATH};
+use warren_wire::gateway::{AWS_PATH, GOOGLE_PATH, TRANSFERS_PATH};
 use zeroize::Zeroizing;
 
 use crate::runtime::host::{InterfaceName, folders, secret};
@@ -24,11 +24,17 @@ const ENVIRONMENT: &str = "env";
 const GOOGLE: &str = "google.json";
 const GOOGLE_INSIDE: &str = "google-inside.json";
 /// The variables that it sets.
-const VARIABLES: [&str; 3] = [
+const VARIABLES: [&str; 5] = [
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
     "GOOGLE_APPLICATION_CREDENTIALS",
+    TRANSFERS_URL,
+    TRANSFERS_TOKEN_FILE,
 ];
+/// Where `sync` reports its transfer.
+pub(crate) const TRANSFERS_URL: &str = "WARREN_TRANSFERS_URL";
+/// The file with the secret of these reports.
+pub(crate) const TRANSFERS_TOKEN_FILE: &str = "WARREN_TRANSFERS_TOKEN_FILE";
 
 /// The folder with its files; dropping it removes them.
 pub(super) struct Files {
@@ -96,7 +102,9 @@ impl Files {
     ) -> Result<Vec<(String, String)>> {
         let token = self.folder.join(TOKEN).display().to_string();
         let mut variables = Vec::new();
-        let [aws_url, aws_token, google_file] = VARIABLES;
+        let [aws_url, aws_token, google_file, transfers_url, transfers_token] = VARIABLES;
+        variables.push((transfers_url, format!("http://{at}{TRANSFERS_PATH}")));
+        variables.push((transfers_token, token.clone()));
         if service.aws {
             variables.push((aws_url, format!("http://{at}{AWS_PATH}")));
             variables.push((aws_token, token.clone()));

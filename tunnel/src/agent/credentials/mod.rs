@@ -3,6 +3,7 @@
 //! ```text
 //! boto3, aws, sync --- token ---> 127.0.0.1:9588 ---> tunnel ---> gateway: whose address, what grants
 //! google-auth      -+
+//! sync: numbers about its transfer -> the same, for the page for operators
 //! ```
 //!
 //! The address is open to every process of the pod, so each request needs the token of a file that only this user reads. The pod
@@ -22,12 +23,12 @@ use hyper::{Method, Request, header};
 use ring::hmac;
 use tokio::sync::{Semaphore, oneshot};
 use warren_proxy::net::{Gone, Listen as _, Listener, SystemListener};
-use warren_wire::enrolment::ChannelBinding;
-use warren_wire::gateway::{AWS_PATH, GOOGLE_PATH};
+use warren_wire::enrolment::{ChannelBinding, CredentialService};
+use warren_wire::gateway::{AWS_PATH, GOOGLE_PATH, TRANSFER_MAX, TRANSFERS_PATH};
 
 use self::files::Files;
 pub(super) use self::files::forget;
-pub(crate) use self::files::{Programs, of_interface};
+pub(crate) use self::files::{Programs, TRANSFERS_TOKEN_FILE, TRANSFERS_URL, of_interface};
 pub(super) use self::relay::Way;
 use super::enrolled::Enrolled;
 use super::settings::{Settings, Source};
@@ -195,24 +196,33 @@ async fn answer(relay: &Relay, request: Request<Incoming>) -> Answer {
         (&Method::GET, AWS_PATH) => AWS_PATH,
         // A token exchange (RFC 8693) by the client of an external account.
         (&Method::POST, GOOGLE_PATH) => GOOGLE_PATH,
+        (&Method::POST, TRANSFERS_PATH) => TRANSFERS_PATH,
         _ => return refusal(404, "NotFound", "this agent serves credentials of AWS and Google Cloud only"),
     };
-    let shown = if path == AWS_PATH {
-        head.headers.get(header::AUTHORIZATION).map(|value| value.as_bytes().to_vec())
+    let most = if path == GOOGLE_PATH { BODY_MAX } else { TRANSFER_MAX };
+    let body = Limited::new(body, most).collect().await.map(http_body_util::Collected::to_bytes);
+    let Ok(body) = body else { return refusal(400, "BadRequest", "the request is too long") };
+    let shown = if path == GOOGLE_PATH {
+        field(&body, b"subject_token")
     } else {
-        let body = Limited::new(body, BODY_MAX).collect().await.map(http_body_util::Collected::to_bytes);
-        body.ok().and_then(|body| field(&body, b"subject_token"))
+        head.headers.get(header::AUTHORIZATION).map(|value| value.as_bytes().to_vec())
     };
     let admitted = shown.is_some_and(|shown| hmac::verify(&relay.key, &shown, relay.tag.as_ref()).is_ok());
     if !admitted {
         return refusal(401, "Unauthorized", "the request lacks the token of this agent's file");
     }
     let service = relay.enrolled.credentials();
-    let Some(service) = service.filter(|of| if path == AWS_PATH { of.aws } else { of.google }) else {
+    let serves = |of: &CredentialService| match path {
+        AWS_PATH => of.aws,
+        GOOGLE_PATH => of.google,
+        _ => true,
+    };
+    let Some(service) = service.filter(serves) else {
         return refusal(403, "NoGrant", "the gateway grants this pod's group no objects of this cloud");
     };
     let prove = |challenge: &ChannelBinding| relay.enrolled.prove(challenge);
-    match relay.way.get(&service.servers, path, &prove).await {
+    let sent = (path == TRANSFERS_PATH).then_some(body);
+    match relay.way.ask(&service.servers, path, sent, &prove).await {
         Ok((status, body)) => http1::json(status, body),
         Err(what) => {
             tracing::warn!("credentials: {what}");

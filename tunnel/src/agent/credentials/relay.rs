@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
-use hyper::{Request, header};
+use hyper::{Method, Request, header};
 use hyper_util::rt::TokioIo;
 use warren_device::user::Net;
 use warren_proxy::net::{Dial, DialError, Stream, System};
@@ -42,21 +42,22 @@ impl Way {
         })
     }
 
-    /// The answer of the first server that accepts a connection.
+    /// The answer of the first server that accepts a connection; a request with a body is a POST.
     ///
     /// # Errors
     /// One line.
-    pub(super) async fn get(
+    pub(super) async fn ask(
         &self,
         servers: &[SocketAddr],
         path: &str,
+        body: Option<Bytes>,
         prove: Prove<'_>,
     ) -> Result<(u16, Bytes), String> {
         let ask = async {
             let mut last = "the gateway named no address".to_owned();
             for server in servers {
                 match self.connect(*server).await {
-                    Ok(stream) => return exchange(stream, *server, path, prove).await,
+                    Ok(stream) => return exchange(stream, *server, path, body, prove).await,
                     Err(error) => last = format!("gateway {server}: {error}"),
                 }
             }
@@ -72,16 +73,20 @@ async fn exchange(
     stream: Box<dyn Stream>,
     server: SocketAddr,
     path: &str,
+    body: Option<Bytes>,
     prove: Prove<'_>,
 ) -> Result<(u16, Bytes), String> {
     let failed = |error: &dyn std::fmt::Display| format!("gateway {server}: {error}");
     let request = |proof: Option<Proof>| {
-        let request = Request::get(path).header(header::HOST, server.to_string());
-        let request = match proof {
-            Some(proof) => request.header(PROOF_HEADER, proof.to_string()),
-            None => request,
+        let request = Request::builder().uri(path).header(header::HOST, server.to_string());
+        let (request, body) = match (proof, &body) {
+            (Some(proof), Some(body)) => {
+                (request.method(Method::POST).header(PROOF_HEADER, proof.to_string()), body.clone())
+            }
+            (Some(proof), None) => (request.header(PROOF_HEADER, proof.to_string()), Bytes::new()),
+            (None, _) => (request, Bytes::new()),
         };
-        request.body(Empty::<Bytes>::new()).map_err(|error| failed(&error))
+        request.body(Full::new(body)).map_err(|error| failed(&error))
     };
     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = handshake.map_err(|error| failed(&error))?;
@@ -92,8 +97,8 @@ async fn exchange(
             challenge.and_then(ChannelBinding::from_challenge).and_then(|challenge| prove(&challenge));
         let proof = proof.ok_or_else(|| failed(&"no challenge in its answer"))?;
         // The connection carries the next request once this body has ended.
-        let body = Limited::new(asked.into_body(), MAX_SIZE).collect().await;
-        body.map_err(|error| failed(&error))?;
+        let rest = Limited::new(asked.into_body(), MAX_SIZE).collect().await;
+        rest.map_err(|error| failed(&error))?;
         sender.ready().await.map_err(|error| failed(&error))?;
         let response = sender.send_request(request(Some(proof))?).await.map_err(|error| failed(&error))?;
         let status = response.status().as_u16();

@@ -57,7 +57,7 @@ pub(in crate::commands) fn credentials(
     let home = get("HOME").unwrap_or_default();
     let known = std::path::Path::new(&home).join(".config/gcloud/application_default_credentials.json");
     let google = get(GOOGLE).is_some_and(|value| !value.is_empty()) || known.exists();
-    let keep = |name: &str| if name == GOOGLE { !google } else { !aws };
+    let keep = |name: &str| if name == GOOGLE { !google } else { !(aws && name.starts_with("AWS_")) };
     variables.into_iter().filter(|(name, _)| keep(name)).collect()
 }
 
@@ -90,12 +90,17 @@ mod tests {
 
     #[test]
     fn credentials_of_the_user_win() {
-        let all = ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", GOOGLE];
+        let all = [
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+            GOOGLE,
+            "WARREN_TRANSFERS_URL",
+        ];
         let all: Vec<(String, String)> = all.map(|name| (name.to_owned(), "x".to_owned())).into();
         let kept = |own: &str| {
             let get = |name: &str| (name == own).then(|| "1".to_owned());
             credentials(all.clone(), &get).len()
         };
-        assert_eq!([kept(""), kept("AWS_PROFILE"), kept("AWS_ACCESS_KEY_ID"), kept(GOOGLE)], [3, 1, 1, 2]);
+        assert_eq!([kept(""), kept("AWS_PROFILE"), kept("AWS_ACCESS_KEY_ID"), kept(GOOGLE)], [4, 2, 2, 3]);
     }
 }

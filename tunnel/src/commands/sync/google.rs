@@ -21,6 +21,8 @@ use crate::runtime::problem::{Context as _, Result};
 
 /// Time before its end at which a token is replaced.
 const EARLY: Duration = Duration::from_secs(120);
+/// Time between two attempts to replace a token that is still valid.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// A credentials file, as the agent writes it.
 #[derive(Deserialize)]
@@ -57,7 +59,14 @@ pub(super) struct AgentToken {
     url: String,
     secret: String,
     client: HttpClient,
-    last: Mutex<Option<(Arc<GcpCredential>, Instant)>>,
+    last: Mutex<Option<Kept>>,
+}
+
+/// A token: when it is replaced, and when it ends.
+struct Kept {
+    token: Arc<GcpCredential>,
+    refresh: Instant,
+    ends: Instant,
 }
 
 impl fmt::Debug for AgentToken {
@@ -82,7 +91,8 @@ impl AgentToken {
         Ok(Some(Self { url: account.token_url, secret, client, last: Mutex::default() }))
     }
 
-    async fn fetch(&self) -> std::result::Result<(Arc<GcpCredential>, Instant), String> {
+    async fn fetch(&self) -> std::result::Result<Kept, String> {
+        let asked = Instant::now();
         let secret = std::fs::read_to_string(&self.secret).map(Zeroizing::new);
         let secret = secret.map_err(|error| format!("{}: {error}", self.secret))?;
         let body = format!("subject_token={}", secret.trim());
@@ -98,8 +108,9 @@ impl AgentToken {
         let token: Token =
             serde_json::from_slice(&body).map_err(|_| "the agent answered without a token".to_owned())?;
         let life = Duration::from_secs(token.expires_in);
-        let until = Instant::now() + life.saturating_sub(EARLY.min(life / 2));
-        Ok((Arc::new(GcpCredential { bearer: token.access_token }), until))
+        let refresh = asked + life.saturating_sub(EARLY.min(life / 2));
+        let token = Arc::new(GcpCredential { bearer: token.access_token });
+        Ok(Kept { token, refresh, ends: asked + life })
     }
 }
 
@@ -109,17 +120,25 @@ impl CredentialProvider for AgentToken {
 
     async fn get_credential(&self) -> object_store::Result<Arc<GcpCredential>> {
         let mut last = self.last.lock().await;
-        if let Some((token, until)) = last.as_ref()
-            && Instant::now() < *until
+        if let Some(kept) = last.as_ref()
+            && Instant::now() < kept.refresh
         {
-            return Ok(Arc::clone(token));
+            return Ok(Arc::clone(&kept.token));
         }
-        let (token, until) = self.fetch().await.map_err(|what| object_store::Error::Generic {
-            store: "credentials of the gateway",
-            source: what.into(),
-        })?;
-        *last = Some((Arc::clone(&token), until));
-        Ok(token)
+        match self.fetch().await {
+            Ok(kept) => Ok(Arc::clone(&last.insert(kept).token)),
+            Err(what) => match last.as_mut().filter(|kept| Instant::now() < kept.ends) {
+                Some(kept) => {
+                    tracing::debug!("the token is used until its end: {what}");
+                    kept.refresh = Instant::now() + RETRY.min(kept.ends - Instant::now());
+                    Ok(Arc::clone(&kept.token))
+                }
+                None => Err(object_store::Error::Generic {
+                    store: "credentials of the gateway",
+                    source: what.into(),
+                }),
+            },
+        }
     }
 }
 
@@ -148,5 +167,50 @@ mod tests {
         ] {
             assert!(!account(url, file).is_of_an_agent(path), "{url} {file}");
         }
+    }
+
+    /// A service that issues one token with a life of 2 seconds, and then fails.
+    #[tokio::test]
+    async fn a_token_is_used_until_its_end_if_no_other_comes() {
+        use std::io::{Read as _, Write as _};
+
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let asked = std::thread::spawn(move || {
+            let body = r#"{"access_token":"first","expires_in":2}"#;
+            let good = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n", body.len());
+            let bad = "HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n".to_owned();
+            for (head, body) in [(good, body), (bad.clone(), ""), (bad, "")] {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut bytes = [0; 4096];
+                let mut request = String::new();
+                while !request.contains("subject_token=secret") {
+                    let read = stream.read(&mut bytes).unwrap();
+                    assert!(read > 0, "{request}");
+                    request += std::str::from_utf8(&bytes[..read]).unwrap();
+                }
+                stream.write_all(format!("{head}Connection: close\r\n\r\n{body}").as_bytes()).unwrap();
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path("token"), "secret").unwrap();
+        let account = serde_json::json!({
+            "type": "external_account", "token_url": format!("http://{at}{GOOGLE_PATH}"),
+            "credential_source": { "file": path("token") },
+        });
+        std::fs::write(path("google.json"), account.to_string()).unwrap();
+        let http = || Ok(Http::new(Arc::new(warren_sync::net::Direct), None).unwrap());
+        let token = AgentToken::of(&path("google.json"), &http).unwrap().unwrap();
+        let begun = Instant::now();
+        let after = |time: u64| tokio::time::sleep_until((begun + Duration::from_millis(time)).into());
+        for time in [0, 500, 1200, 1300] {
+            after(time).await;
+            assert_eq!(token.get_credential().await.unwrap().bearer, "first", "{time}");
+        }
+        after(2100).await;
+        let error = token.get_credential().await.unwrap_err().to_string();
+        assert!(error.contains("the agent answered 503"), "{error}");
+        asked.join().unwrap();
     }
 }

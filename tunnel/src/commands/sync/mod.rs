@@ -6,6 +6,7 @@ mod google;
 mod profile;
 mod proxy;
 mod report;
+mod reporting;
 mod route;
 mod stores;
 mod watch;
@@ -23,6 +24,7 @@ use super::print_error;
 use crate::cli::SyncArgs;
 use crate::runtime::problem::{Context as _, Problem, Result};
 use report::{Report, Shows};
+use reporting::Reporting;
 
 /// Exit code when some objects failed.
 const SOME: u8 = 3;
@@ -79,6 +81,8 @@ fn sync(args: &SyncArgs, get: stores::Variables<'_>) -> Result<u8> {
         (false, false) => Shows::Bar,
     };
     let report = Arc::new(Report::new(shows));
+    let ends = (&args.source, &args.dest);
+    let mut reporting = Reporting::find(ends, options.rate, &report, get);
     let mut signals = signals()?;
     report.line(&json!({"event": "start", "source": source.label(), "dest": dest.label(), "path": path}));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -89,27 +93,55 @@ fn sync(args: &SyncArgs, get: stores::Variables<'_>) -> Result<u8> {
     let done = runtime.block_on(async {
         let progress = Arc::clone(&report) as Arc<dyn warren_sync::Progress>;
         let engine = Engine::new(source, dest, options, progress).await?;
-        if args.watch {
-            return watch::run(&engine, args, &mut signals, &report).await;
-        }
         let work = async {
-            let plan = engine.plan().await?;
-            if args.dry_run {
-                dry_run(&report, &plan);
-                return Ok(0);
+            if args.watch {
+                return watch::run(&engine, args, &mut signals, &report).await;
             }
-            let summary = engine.run(&plan).await?;
-            report.end(&summary);
-            Ok::<u8, SyncError>(if summary.failed > 0 { SOME } else { 0 })
+            transfer(&engine, args, &mut signals, &report).await
         };
-        tokio::select! {
-            done = work => done.map_err(Problem::from),
-            Some(signal) = signals.recv() => Ok(interrupted(&report, signal)),
+        let done = tokio::select! {
+            done = work => done,
+            () = tell(reporting.as_mut()) => Ok(0),
+        };
+        if let Some(reporting) = &mut reporting {
+            reporting.end().await;
         }
+        done
     });
     // Threads that write to a disk that hangs do not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     done
+}
+
+/// Reports the transfer to an agent, forever.
+async fn tell(reporting: Option<&mut Reporting>) {
+    match reporting {
+        Some(reporting) => reporting.run().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// One transfer, until its end or a signal. Returns the exit code.
+async fn transfer(
+    engine: &Engine,
+    args: &SyncArgs,
+    signals: &mut UnboundedReceiver<i32>,
+    report: &Report,
+) -> Result<u8> {
+    let work = async {
+        let plan = engine.plan().await?;
+        if args.dry_run {
+            dry_run(report, &plan);
+            return Ok(0);
+        }
+        let summary = engine.run(&plan).await?;
+        report.end(&summary);
+        Ok::<u8, SyncError>(if summary.failed > 0 { SOME } else { 0 })
+    };
+    tokio::select! {
+        done = work => done.map_err(Problem::from),
+        Some(signal) = signals.recv() => Ok(interrupted(report, signal)),
+    }
 }
 
 fn interrupted(report: &Report, signal: i32) -> u8 {

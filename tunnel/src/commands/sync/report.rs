@@ -32,9 +32,22 @@ pub(super) struct Report {
     counts: Mutex<Counts>,
 }
 
+/// How far the current transfer is.
+pub(super) struct Running {
+    pub(super) files: u64,
+    pub(super) of_files: u64,
+    pub(super) bytes: u64,
+    pub(super) of_bytes: u64,
+    /// Bytes that all transfers of this process moved, without those of earlier ones.
+    pub(super) moved: u64,
+}
+
 #[derive(Default)]
 struct Counts {
     planned: (u64, u64),
+    /// Files and bytes when the current transfer began: there is one for each checkpoint of a watched folder.
+    before: (u64, u64),
+    moved: u64,
     bytes: u64,
     files: u64,
     told: Option<Instant>,
@@ -47,6 +60,18 @@ impl Report {
             Shows::Json | Shows::Errors => ProgressBar::hidden(),
         };
         Self { begun: Instant::now(), shows, bar, counts: Mutex::default() }
+    }
+
+    /// How far the current transfer is.
+    pub(super) fn counts(&self) -> Running {
+        let counts = self.counts.lock();
+        Running {
+            files: counts.files - counts.before.0,
+            of_files: counts.planned.0,
+            bytes: counts.bytes - counts.before.1,
+            of_bytes: counts.planned.1,
+            moved: counts.moved,
+        }
     }
 
     /// One line on standard output. A closed pipe does not end the transfer.
@@ -110,6 +135,7 @@ impl Progress for Report {
         match event {
             Event::Planned(plan) => {
                 counts.planned = (plan.copy.len() as u64, plan.bytes());
+                counts.before = (counts.files, counts.bytes);
                 self.bar.set_length(plan.bytes());
                 let style = "{bytes} of {total_bytes}  {binary_bytes_per_sec}  {msg}  {wide_bar}  ETA {eta}";
                 if let Ok(style) = ProgressStyle::with_template(style) {
@@ -123,6 +149,7 @@ impl Progress for Report {
             }
             Event::Bytes(bytes) => {
                 counts.bytes += bytes;
+                counts.moved += bytes;
                 self.bar.inc(*bytes);
                 if counts.told.is_none_or(|told| told.elapsed() >= INTERVAL) {
                     counts.told = Some(Instant::now());

@@ -1,16 +1,19 @@
-//! The service's HTTP: one GET for each cloud.
+//! The service's HTTP: one GET for each cloud, and reports of transfers.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::{Method, Request, header};
 use warren_budget::Slots;
 use warren_proxy::net::{Gone, Listen, Listener as _};
 use warren_wire::enrolment::{ChannelBinding, Proof};
-use warren_wire::gateway::{AWS_PATH, CHALLENGE_HEADER, Cloud, GOOGLE_PATH, PROOF_HEADER};
+use warren_wire::gateway::{
+    AWS_PATH, CHALLENGE_HEADER, Cloud, GOOGLE_PATH, PROOF_HEADER, TRANSFER_MAX, TRANSFERS_PATH,
+};
 use zeroize::Zeroizing;
 
 use super::Inner;
@@ -52,7 +55,7 @@ pub(super) async fn serve<N: Listen>(network: &N, at: SocketAddr, inner: Arc<Inn
             tokio::spawn(async move {
                 let answer = |request| {
                     let inner = Arc::clone(&inner);
-                    async move { answer(&inner, from.ip(), challenge, &request).await }
+                    async move { answer(&inner, from.ip(), challenge, request).await }
                 };
                 http1::serve(stream, LIFETIME, answer).await;
                 drop(place);
@@ -66,11 +69,13 @@ async fn answer(
     inner: &Arc<Inner>,
     from: IpAddr,
     challenge: ChannelBinding,
-    request: &Request<Incoming>,
+    request: Request<Incoming>,
 ) -> Answer {
     let cloud = match (request.method(), request.uri().path()) {
-        (&Method::GET, AWS_PATH) => Cloud::Aws,
-        (&Method::GET, GOOGLE_PATH) => Cloud::Google,
+        (&Method::GET, AWS_PATH) => Some(Cloud::Aws),
+        (&Method::GET, GOOGLE_PATH) => Some(Cloud::Google),
+        // The first request of a connection only gets its text.
+        (&Method::POST | &Method::GET, TRANSFERS_PATH) => None,
         _ => {
             return http1::json(
                 404,
@@ -87,7 +92,18 @@ async fn answer(
         }
         return response;
     };
-    match inner.answer(from, cloud, &proof, &challenge).await {
+    let done = match cloud {
+        Some(cloud) => inner.answer(from, cloud, &proof, &challenge).await,
+        None => {
+            let body = Limited::new(request.into_body(), TRANSFER_MAX).collect().await;
+            let report = body.ok().and_then(|body| serde_json::from_slice(&body.to_bytes()).ok());
+            let Some(report) = report else {
+                return http1::json(400, refusal("BadRequest", "not a report of a transfer"));
+            };
+            inner.note_transfer(from, &proof, &challenge, report).map(|()| Body::new(b"{}".to_vec()))
+        }
+    };
+    match done {
         Ok(body) => http1::json(200, body.to_vec()),
         Err(refused) => {
             let (status, code, message) = refused.answer();

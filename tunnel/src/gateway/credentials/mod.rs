@@ -15,6 +15,7 @@ mod client;
 mod google;
 mod http;
 mod share;
+mod transfers;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -31,7 +32,8 @@ use warren_budget::Slots;
 use warren_sync::net::{Direct, Http};
 use warren_wire::enrolment::{ChannelBinding, Proof, Purpose};
 use warren_wire::gateway::{
-    CREDENTIALS_PORT, Cloud, GatewayConfig, Grant, SESSION_MIN, access_boundary, session_policy,
+    CREDENTIALS_PORT, Cloud, GatewayConfig, Grant, SESSION_MIN, TransferReport, access_boundary,
+    session_policy,
 };
 use warren_wire::{Name, PrivateKey, PublicKey};
 
@@ -40,6 +42,7 @@ use self::client::Failure;
 use self::google::Google;
 use self::share::Issued;
 pub(super) use self::share::Share;
+pub use self::transfers::{TRANSFERS, TransferEntry};
 use super::audit::Audit;
 use super::forward::Inside;
 use super::peers::{Member, PeerTable};
@@ -286,6 +289,21 @@ impl Inner {
         done
     }
 
+    /// Keeps what a pod's agent reports about a transfer.
+    fn note_transfer(
+        &self,
+        from: IpAddr,
+        proof: &Proof,
+        challenge: &ChannelBinding,
+        report: TransferReport,
+    ) -> std::result::Result<(), Refusal> {
+        let member = self.context.peer_table.leased_at(from).ok_or(Refusal::NoLease)?;
+        if !proof.verify(Purpose::Credentials, &self.context.key, &member.key, challenge) {
+            return Err(Refusal::NoProof);
+        }
+        if member.credentials.transfers.note(report) { Ok(()) } else { Err(Refusal::Limited) }
+    }
+
     async fn credentials(
         &self,
         member: &Arc<Member>,
@@ -443,9 +461,7 @@ impl Refusal {
             Self::NoGrant(group, cloud) => {
                 (403, "NoGrant", format!("group {group} has no grants for {}", cloud.name()))
             }
-            Self::Limited => {
-                (429, "TooManyRequests", "too many requests for credentials; wait a minute".into())
-            }
+            Self::Limited => (429, "TooManyRequests", "too many requests; wait a minute".into()),
             Self::Changed => (503, "LeaseChanged", "the lease has changed; request again".into()),
             Self::Failed(_, failure @ Failure::Ending(_)) => (403, "LeaseEnds", failure.to_string()),
             Self::Failed(cloud, Failure::Refused(code, _)) => (

@@ -12,6 +12,7 @@ use warren_wire::gateway::Cloud;
 use zeroize::Zeroizing;
 
 use super::client::Failure;
+use super::transfers::{TransferEntry, Transfers};
 use crate::runtime::datapath::Clock;
 
 /// Credentials are replaced when so much of their life is left, or half of it. Clients refresh theirs up to 15 minutes before the
@@ -27,12 +28,13 @@ pub(in crate::gateway) struct Share {
     requests: ArcSwap<RateLimit>,
     aws: Mutex<Kept>,
     google: Mutex<Kept>,
+    pub(super) transfers: Transfers,
 }
 
 impl Share {
     pub(in crate::gateway) fn new(per_minute: u32) -> Self {
         let requests = ArcSwap::from_pointee(rate(per_minute));
-        Self { requests, aws: Mutex::default(), google: Mutex::default() }
+        Self { requests, aws: Mutex::default(), google: Mutex::default(), transfers: Transfers::new() }
     }
 
     /// Applies another limit.
@@ -46,6 +48,11 @@ impl Share {
         self.requests.load().take(Clock.mono(), MINUTE)
     }
 
+    /// Its transfers, as its agent reports them.
+    pub(in crate::gateway) fn transfers(&self) -> Vec<TransferEntry> {
+        self.transfers.entries()
+    }
+
     /// What it has of a cloud.
     pub(super) fn of(&self, cloud: Cloud) -> &Mutex<Kept> {
         match cloud {
@@ -56,9 +63,9 @@ impl Share {
 }
 
 /// A request costs as many units as a minute has seconds, since limits count units per second.
-const MINUTE: u64 = 60;
+pub(super) const MINUTE: u64 = 60;
 
-fn rate(per_minute: u32) -> RateLimit {
+pub(super) fn rate(per_minute: u32) -> RateLimit {
     let units = u64::from(per_minute);
     // All requests of 20 seconds at once, at least 5.
     RateLimit::new(units, (units / 3).max(5) * MINUTE)

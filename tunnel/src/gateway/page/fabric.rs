@@ -46,6 +46,7 @@ impl Fabric {
                 if !is_here {
                     (pod.carrier, pod.rtt, pod.endpoint, pod.last_handshake_age) = (None, None, None, None);
                     (pod.rx_bytes, pod.tx_bytes, pod.flows, pod.denied) = (0, 0, 0, 0);
+                    pod.transfers.clear();
                 }
                 let replaces = match pods.get(&pod.public_key) {
                     None => true,

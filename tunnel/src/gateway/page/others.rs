@@ -17,7 +17,7 @@ use warren_wire::{Name, PrivateKey};
 
 use super::GatewayView;
 use crate::enrolment::client;
-use crate::gateway::model::Report;
+use crate::gateway::model::{Report, TRANSFERS};
 
 /// Time between two requests to one gateway, and after one that failed.
 const INTERVAL: Duration = Duration::from_secs(4);
@@ -104,6 +104,7 @@ fn fetch(gateway: &Gateway, key: &PrivateKey) -> Result<Report, String> {
     let mut report: Report =
         serde_json::from_slice(&report).map_err(|error| format!("its report cannot be read: {error}"))?;
     report.denied.truncate(ENTRIES);
+    report.peers.iter_mut().for_each(|peer| peer.transfers.truncate(TRANSFERS));
     report.events.truncate(ENTRIES);
     Ok(report)
 }

@@ -131,6 +131,7 @@ fn pod(number: u8, gateway: &str, carrier: &str) -> PeerEntry {
         gateway: Some(gateway.into()),
         rtt: Some(0.01),
         denied: 0,
+        transfers: Vec::new(),
     }
 }
 

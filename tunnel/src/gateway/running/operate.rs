@@ -167,6 +167,7 @@ impl Inner {
                         .map(|peer| peer.carrier.as_ref().map_or("udp", |of| of.kind.as_str()).to_owned()),
                     rx_bytes: peer.map_or(0, |peer| peer.rx_bytes),
                     tx_bytes: peer.map_or(0, |peer| peer.tx_bytes),
+                    transfers: member.as_ref().map_or_else(Vec::new, |member| member.credentials.transfers()),
                     flows: member.map_or(0, |member| member.flows.load(Ordering::Relaxed)),
                     public_key: key,
                 }

@@ -45,6 +45,7 @@ impl Shared {
         self.step(Step::Request).await;
         let put = remote.write.put_opts(&path, pieces, options).await;
         let put = put.map_err(|error| SyncError::store(&label, &error))?;
+        self.progress.event(&Event::Bytes(sums.length));
         let reported = put.extensions.get::<Reported>().copied().unwrap_or_default();
         let stamp = Stamp { size: sums.length, modified: 0, etag: put.e_tag };
         self.confirm(remote, &path, &label, stamp, sums, reported).await

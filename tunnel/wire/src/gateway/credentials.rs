@@ -371,6 +371,47 @@ pub fn access_boundary(grants: &[Grant]) -> Option<String> {
     serde_json::to_string(&Options { access_boundary: boundary }).ok()
 }
 
+/// Grants of a group that a cloud would refuse, or that contradict each other: what is wrong, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantsError {
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub hint: &'static str,
+}
+
+/// Looks for the first mistake in the grants of the group `name`, whatever else the file says.
+///
+/// # Errors
+/// There are too many, two are for the same objects, or what follows from them is too long for a cloud.
+pub fn check_grants(name: &Name, grants: &[Grant], role: Option<&AwsRole>) -> Result<(), GrantsError> {
+    let wrong = |what: String, hint| Err(GrantsError { what, hint });
+    if grants.len() > GRANTS_MAX {
+        let what = format!("group {name} has {} grants", grants.len());
+        return wrong(what, "at most 64; grant a common prefix instead");
+    }
+    for (index, Grant { objects, .. }) in grants.iter().enumerate() {
+        if grants[..index].iter().any(|other| other.objects == *objects) {
+            let what = format!("group {name} has two grants for {objects}");
+            return wrong(what, "remove one of them");
+        }
+    }
+    let policy = role.and_then(|role| session_policy(role, grants));
+    if let Some(policy) = policy.filter(|policy| policy.len() > POLICY_MAX) {
+        let what = format!(
+            "the session policy for the grants of group {name} has {} characters, and STS accepts 2,048",
+            policy.len()
+        );
+        return wrong(what, "grant fewer or shorter prefixes, or split the group");
+    }
+    let rules = grants.iter().filter(|grant| grant.objects.cloud == Cloud::Google).count();
+    if rules > BOUNDARY_RULES_MAX {
+        let what = format!("group {name} has {rules} grants for Google Storage, which accepts 10");
+        return wrong(what, "grant fewer prefixes, or split the group");
+    }
+    Ok(())
+}
+
 /// A mistake: the table, the setting in it, what is wrong, and what to do.
 pub(super) struct WrongGrant {
     pub(super) table: &'static str,
@@ -383,7 +424,8 @@ pub(super) struct WrongGrant {
 pub(super) fn check(config: &GatewayConfig) -> Result<(), WrongGrant> {
     let wrong =
         |table, key, what: String, hint: &str| Err(WrongGrant { table, key, what, hint: hint.to_owned() });
-    if let Some(role) = &config.credentials.aws
+    let role = config.credentials.aws.as_ref();
+    if let Some(role) = role
         && !(SESSION_MIN..=SESSION_MAX).contains(&role.duration.get())
     {
         let what = format!("credentials of AWS for {} are out of range", role.duration);
@@ -391,20 +433,11 @@ pub(super) fn check(config: &GatewayConfig) -> Result<(), WrongGrant> {
         return wrong("credentials", "duration", what, hint);
     }
     for (name, group) in config.groups.iter().filter(|(_, group)| !group.grants.is_empty()) {
-        let grants = &group.grants;
         if config.site.peers.iter().any(|peer| peer.group == *name) {
             let what = format!("group {name} has grants, and is the group of a site");
             return wrong("groups", "objects", what, "move the grants to a group of pods: sites get none");
         }
-        if grants.len() > GRANTS_MAX {
-            let what = format!("group {name} has {} grants", grants.len());
-            return wrong("groups", "objects", what, "at most 64; grant a common prefix instead");
-        }
-        for (index, Grant { objects, .. }) in grants.iter().enumerate() {
-            if grants[..index].iter().any(|other| other.objects == *objects) {
-                let what = format!("group {name} has two grants for {objects}");
-                return wrong("groups", "objects", what, "remove one of them");
-            }
+        for Grant { objects, .. } in &group.grants {
             let known = match objects.cloud {
                 Cloud::Aws => config.credentials.aws.is_some(),
                 Cloud::Google => config.credentials.google.is_some(),
@@ -414,26 +447,14 @@ pub(super) fn check(config: &GatewayConfig) -> Result<(), WrongGrant> {
                 let what =
                     format!("group {name} has a grant for {objects}, and there is no [credentials.{table}]");
                 let hint = match objects.cloud {
-                    Cloud::Aws => {
-                        "add [credentials.aws] with role_arn and region, or remove the grant".to_owned()
-                    }
-                    Cloud::Google => "add [credentials.google], or remove the grant".to_owned(),
+                    Cloud::Aws => "add [credentials.aws] with role_arn and region, or remove the grant",
+                    Cloud::Google => "add [credentials.google], or remove the grant",
                 };
-                return wrong("groups", "objects", what, &hint);
+                return wrong("groups", "objects", what, hint);
             }
         }
-        let policy = config.credentials.aws.as_ref().and_then(|role| session_policy(role, grants));
-        if let Some(policy) = policy.filter(|policy| policy.len() > POLICY_MAX) {
-            let what = format!(
-                "the session policy for the grants of group {name} has {} characters, and STS accepts 2,048",
-                policy.len()
-            );
-            return wrong("groups", "objects", what, "grant fewer or shorter prefixes, or split the group");
-        }
-        let rules = grants.iter().filter(|grant| grant.objects.cloud == Cloud::Google).count();
-        if rules > BOUNDARY_RULES_MAX {
-            let what = format!("group {name} has {rules} grants for Google Storage, which accepts 10");
-            return wrong("groups", "objects", what, "grant fewer prefixes, or split the group");
+        if let Err(GrantsError { what, hint }) = check_grants(name, &group.grants, role) {
+            return wrong("groups", "objects", what, hint);
         }
     }
     Ok(())

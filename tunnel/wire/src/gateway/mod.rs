@@ -40,6 +40,7 @@ mod site;
 mod span;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -56,14 +57,15 @@ use crate::token::{GatewaySet, VerifyingKey};
 
 pub use credentials::{
     AWS_PATH, Access, AwsRole, BOUNDARY_RULES_MAX, CHALLENGE_HEADER, CREDENTIALS_PORT, Cloud, Credentials,
-    GOOGLE_PATH, GoogleAccount, Grant, Objects, ObjectsError, POLICY_MAX, PROOF_HEADER, RoleArn,
-    RoleArnError, SESSION_MAX, SESSION_MIN, access_boundary, session_policy,
+    GOOGLE_PATH, GoogleAccount, Grant, GrantsError, Objects, ObjectsError, POLICY_MAX, PROOF_HEADER, RoleArn,
+    RoleArnError, SESSION_MAX, SESSION_MIN, access_boundary, check_grants, session_policy,
 };
 pub use dns::{Dns, Zone};
 pub use rule::{Allow, Destination, DestinationError, PortRange, PortRangeError, Protocol};
 pub use rule_test::{FlowTarget, RuleTest};
 pub use site::{Site, SitePeer};
 pub use span::{Period, PeriodError};
+pub use transfer::{Direction, TRANSFER_MAX, TRANSFERS_PATH, TransferReport};
 
 /// The shortest lease. Handshakes are 120 s apart, and a lost one is tried again for 90 s (whitepaper section 6.1).
 pub const LEASE_MIN: Duration = Duration::from_secs(240);

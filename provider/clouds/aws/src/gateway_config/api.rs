@@ -1,7 +1,5 @@
 //! Parameter Store calls for configurations.
 
-use warren_gateways::config::FileAttributes;
-
 use super::model::GatewayConfig;
 use crate::error::ApiError;
 use crate::parameter::{self, Put};
@@ -10,9 +8,10 @@ use crate::tags::Tags;
 
 /// Stores the file, in a new parameter if there are `tags`.
 pub(super) async fn put(aws: &Aws, planned: &GatewayConfig, tags: Option<&Tags>) -> Result<(), ApiError> {
+    let text = planned.file.text(planned.identity(Some(&aws.region)))?;
     let put = Put {
         name: planned.object.name()?,
-        value: planned.file.content.value()?,
+        value: &text,
         description: "Configuration of a Warren gateway",
         secure: None,
         tags,
@@ -27,6 +26,7 @@ pub(super) async fn get(aws: &Aws, before: &GatewayConfig) -> Result<GatewayConf
     let tags = parameter::tags(aws, name).await?;
     Ok(GatewayConfig {
         object: before.object.found(aws, name, &tags),
-        file: FileAttributes { content: content.as_str().into(), version: version.into() },
+        file: before.file.found(Some(content.to_string()), Some(version), before.identity(Some(&aws.region))),
+        pod_role_arn: before.pod_role_arn.clone(),
     })
 }

@@ -4,7 +4,7 @@
 mod api;
 mod model;
 
-use tf_provider_rs::{Change, Diagnostics, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostics, Path, async_trait};
 use warren_gateways::store::{self, Stored};
 use warren_managed::Object;
 
@@ -16,9 +16,26 @@ pub(crate) use model::GatewayConfig;
 
 #[async_trait]
 impl Object for GatewayConfig {
+    fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
+        let granted = self.file.grants.known().is_some_and(|grants| !grants.is_empty());
+        if granted && self.pod_role_arn.is_null() {
+            diagnostics.error_at(
+                Path::of("pod_role_arn"),
+                "Grants without a role",
+                "The gateway gives pods narrowed credentials of a role of AWS. Set `pod_role_arn`, or remove `grants`.",
+            );
+            return;
+        }
+        let region = self.object.reach.region.as_deref();
+        self.file.check(self.identity(region), diagnostics);
+    }
+
     async fn plan(_session: &Session, change: &mut Change<GatewayConfig>, _diagnostics: &mut Diagnostics) {
         if let Some(prior) = &change.prior {
             change.planned.file.plan(&prior.file);
+            if change.planned.pod_role_arn != prior.pod_role_arn {
+                change.planned.file.version = Attr::Unknown;
+            }
         }
     }
 
@@ -49,7 +66,7 @@ impl Stored for GatewayConfig {
     const WANTED: &'static str = "written";
 
     fn is_stored(&self, found: &GatewayConfig) -> bool {
-        self.file.content == found.file.content
+        self.file.is(&found.file)
     }
 
     async fn add(&self, aws: &Aws) -> Result<(), ApiError> {

@@ -28,7 +28,7 @@ const SESSIONS: [&str; 5] = [
 /// What shipping logs needs, on the streams of one log group.
 const LOGS: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 
-/// The policy: read the parameters, decrypt them with the keys; sessions, logs and the volume if they are configured.
+/// The policy: read the parameters, decrypt them with the keys; sessions, logs, the volume, and the role of pods if they are configured.
 pub(super) fn policy(aws: &Aws, account: &str, role: &GatewayRole) -> String {
     let parameters = sets::known(&role.parameters);
     let region = role.parameter_region.known().unwrap_or(&aws.region);
@@ -58,6 +58,9 @@ pub(super) fn policy(aws: &Aws, account: &str, role: &GatewayRole) -> String {
             "Condition": { "StringEquals": ours },
         }));
     }
+    if let Some(role) = role.pod_role_arn.known() {
+        statements.push(json!({ "Effect": "Allow", "Action": "sts:AssumeRole", "Resource": role }));
+    }
     json!({ "Version": "2012-10-17", "Statement": statements }).to_string()
 }
 
@@ -80,6 +83,7 @@ pub(super) fn read(aws: &Aws, account: &str, document: &str, before: &GatewayRol
             Some(ours) => Attr::Known(ours.clone()),
             None => group.into(),
         },
+        pod_role_arn: resources(document, &json!("sts:AssumeRole")).into_iter().next().into(),
         attach_volumes_of: if attaches { before.attach_volumes_of.clone() } else { Attr::Null },
         ..before.clone()
     };

@@ -2,6 +2,7 @@
 
 use tf_provider_rs::validators::each;
 use tf_provider_rs::{Attr, Diagnostics, Object, Path, Resource, Value};
+use warren_gateways::grants::check_role;
 use warren_managed::HasShared;
 use warren_managed::sets::Texts;
 
@@ -12,7 +13,7 @@ use crate::tags::Tags;
 
 /// Manages an IAM role and instance profile for a gateway. The role can read the named parameters in one region of the
 /// account, and nothing else unless `session_manager`,
-/// `log_group_arn` or `attach_volumes_of` is set.
+/// `log_group_arn`, `attach_volumes_of` or `pod_role_arn` is set.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(name = "warren_aws_gateway_role")]
 pub(crate) struct GatewayRole {
@@ -38,6 +39,10 @@ pub(crate) struct GatewayRole {
     /// Name of the `warren_aws_gateway_group` whose volume the role can attach to the group's instance. Updated in place.
     #[attr(optional)]
     pub(crate) attach_volumes_of: Attr<String>,
+    /// ARN of the role that the gateway can assume for its pods, `arn:aws:iam::ACCOUNT:role/NAME`. The trust policy of that role
+    /// must allow it, too. Updated in place.
+    #[attr(optional, validate = check_role)]
+    pub(crate) pod_role_arn: Attr<String>,
     /// ARN of the managed policy that is the permissions boundary of the role. Changing this replaces the role.
     #[attr(optional, replaces)]
     pub(crate) permissions_boundary: Attr<String>,

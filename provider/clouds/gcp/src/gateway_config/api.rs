@@ -1,6 +1,6 @@
 //! Secret Manager calls for configurations.
 
-use warren_gateways::config::FileAttributes;
+use warren_gateways::grants::Identity;
 use warren_managed::sets;
 
 use super::model::GatewayConfig;
@@ -10,8 +10,8 @@ use crate::secret::{self, Replicas, Secret};
 
 /// Adds the planned content.
 pub(super) async fn add(gcp: &Gcp, planned: &GatewayConfig) -> Result<(), ApiError> {
-    let content = planned.file.content.value()?;
-    secret::add(gcp, planned.object.id()?, content, "configuration of a Warren gateway").await
+    let text = planned.file.text(Identity::Google)?;
+    secret::add(gcp, planned.object.id()?, &text, "configuration of a Warren gateway").await
 }
 
 /// The configuration of `before` as it is now, with its latest content if that is enabled; not found is an error.
@@ -28,11 +28,11 @@ pub(super) async fn get(gcp: &Gcp, before: &GatewayConfig) -> Result<GatewayConf
 
 /// The state of the secret that was found with its latest version and content, based on `before`.
 pub(super) fn state(secret: Secret, last: Option<(i64, String)>, before: &GatewayConfig) -> GatewayConfig {
-    let (version, content) = last.unzip();
+    let (version, text) = last.unzip();
     let locations = &before.replicas.replica_locations;
     GatewayConfig {
         object: before.object.found(secret.name, before.object.mark.found(&secret.labels)),
-        file: FileAttributes { content: content.into(), version: version.into() },
+        file: before.file.found(text, version, Identity::Google),
         replicas: Replicas { replica_locations: sets::found(secret.store.locations, locations) },
     }
 }

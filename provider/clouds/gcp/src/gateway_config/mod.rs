@@ -7,6 +7,7 @@ mod model;
 mod tests;
 
 use tf_provider_rs::{Change, Diagnostics, async_trait};
+use warren_gateways::grants::Identity;
 use warren_gateways::store::{self, Stored};
 use warren_managed::Object;
 
@@ -17,6 +18,10 @@ pub(crate) use model::GatewayConfig;
 
 #[async_trait]
 impl Object for GatewayConfig {
+    fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
+        self.file.check(Identity::Google, diagnostics);
+    }
+
     async fn plan(_session: &Session, change: &mut Change<GatewayConfig>, _diagnostics: &mut Diagnostics) {
         if let Some(prior) = &change.prior {
             change.planned.file.plan(&prior.file);
@@ -49,7 +54,7 @@ impl Stored for GatewayConfig {
     const WANTED: &'static str = "written";
 
     fn is_stored(&self, found: &GatewayConfig) -> bool {
-        self.file.content == found.file.content
+        self.file.is(&found.file)
     }
 
     async fn add(&self, gcp: &Gcp) -> Result<(), ApiError> {
