@@ -9,8 +9,8 @@ use warren_transport::tls::{Listener, Pin};
 use warren_wire::config::{Endpoint, Host};
 
 use super::{carriers::PeerCarriers, model::Model};
-use crate::runtime::sandbox;
 use crate::runtime::status::{DnsZone, Moved, Offload, Peer, Services, Status, TlsListen};
+use crate::runtime::{cipher, sandbox};
 
 /// Facts about the interface that the control thread learns from the agent.
 #[derive(Debug, Clone, Default)]
@@ -116,6 +116,7 @@ pub(super) fn status(
         tls: facts.tls.as_ref().map(|tls| tls.status(connections)),
         services: facts.services.as_ref().map(ServiceCounters::read),
         sandbox: sandbox::in_force(),
+        cipher: cipher::in_force(),
         peers: peers.into_iter().map(|known| peer(known, model, carriers)).collect(),
         former_peers: Moved { rx_bytes: departed.rx_bytes, tx_bytes: departed.tx_bytes },
     }
