@@ -56,7 +56,7 @@ pub enum Unavailable {
     #[error("the processor has no {0}, without which ring is faster")]
     Processor(&'static str),
     /// It is not installed, or the loader refuses it.
-    #[error("{0}")]
+    #[error("libIPSec_MB cannot be loaded: {0}")]
     Loader(String),
     /// A version whose structures were not compared.
     #[error("version {0} of libIPSec_MB is not supported")]

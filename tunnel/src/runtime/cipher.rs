@@ -20,7 +20,7 @@ pub enum Demand {
     IpsecMb,
 }
 
-/// What was selected.
+/// The selected cipher.
 #[derive(Debug, Clone)]
 struct Selected {
     suite: Suite,

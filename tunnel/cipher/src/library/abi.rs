@@ -11,7 +11,7 @@ use crate::Unavailable;
 
 /// The first supported release, as (major << 16) | (minor << 8) | patch.
 const OLDEST: u32 = 0x01_01_00;
-/// The first one that is not: 3.0 renumbers the ciphers.
+/// The first one that is not: what is developed after 2.0 renumbers the ciphers.
 const TOO_NEW: u32 = 0x02_01_00;
 
 /// The library clears keys from its memory and from registers.

@@ -167,12 +167,16 @@ fn with_queue<T>(
                 }
                 *local = match Queue::new(&library.api) {
                     Ok(queue) => Local::Queue(library, queue),
-                    Err(_) => Local::Failed,
+                    Err(error) => {
+                        tracing::warn!(%error, "this thread encrypts with ring");
+                        Local::Failed
+                    }
                 };
             }
             let Local::Queue(_, queue) = &*local else { return None };
             let result = job(queue);
             if result.is_err() {
+                tracing::error!("libIPSec_MB failed, this thread continues with ring");
                 *local = Local::Failed;
             }
             Some(result)
@@ -218,14 +222,15 @@ impl Queue {
     ) -> Result<[u8; TAG], Refused> {
         let mut tag = [0; TAG];
         let length = body.len() as u64;
+        let place = body.as_mut_ptr();
         // SAFETY: the manager is initialized, and only this thread uses it: `Queue` is neither `Send` nor `Sync`.
         let job = unsafe { (self.next)(self.manager.as_ptr()) };
         let described = Job {
             encryption_key: key.as_ptr().cast(),
             decryption_key: key.as_ptr().cast(),
             key_length: key.len() as u64,
-            source: body.as_ptr(),
-            destination: body.as_mut_ptr(),
+            source: place,
+            destination: place,
             cipher_offset: 0,
             cipher_length: length,
             hash_offset: 0,
