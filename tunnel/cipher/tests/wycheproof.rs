@@ -1,4 +1,5 @@
 //! Vectors of the project Wycheproof.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(all(target_arch = "x86_64", target_env = "gnu", not(target_feature = "crt-static")))]
 
 mod common;
