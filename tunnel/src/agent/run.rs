@@ -100,7 +100,7 @@ impl Claimed {
         let config = loaded.as_ref().map(|settings| &settings.config);
         let mut needs = confinement::needs(args, &self.interface, &self.chosen, config, &self.folder);
         needs.beside = beside;
-        // The sandbox loads no libraries. The kernel's WireGuard has a cipher of its own.
+        // Its library may be in a folder that the sandbox closes. The kernel's WireGuard has a cipher of its own.
         if self.chosen != Chosen::Interface(Backend::Kernel) {
             cipher::select(args.cipher)?;
         }

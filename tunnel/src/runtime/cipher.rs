@@ -1,4 +1,4 @@
-//! The code that seals and opens data messages: selected once, before the process confines itself and can load nothing more.
+//! The code that seals and opens data messages: selected once, before the process confines itself.
 
 use std::sync::OnceLock;
 
@@ -48,9 +48,10 @@ pub fn suite() -> Suite {
     SELECTED.get().map_or(Suite::RING, |selected| selected.suite)
 }
 
-/// The cipher in force here; `None` before [`select`].
-pub fn in_force() -> Option<Cipher> {
-    SELECTED.get().map(Cipher::from)
+/// What an engine uses, and why it is not the library.
+pub fn report(suite: Suite) -> Cipher {
+    let why = SELECTED.get().and_then(|selected| selected.why.clone());
+    Cipher { name: suite.name(), why: why.filter(|_| suite.is_ring()) }
 }
 
 /// The cipher that `--cipher auto` selects on this machine.

@@ -98,6 +98,12 @@ impl Engine {
         Arc::clone(&self.plane)
     }
 
+    /// What seals and opens data messages.
+    #[must_use]
+    pub fn cipher(&self) -> Suite {
+        self.cipher
+    }
+
     /// Our public key.
     #[must_use]
     pub fn public_key(&self) -> PublicKey {
