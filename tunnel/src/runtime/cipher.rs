@@ -48,7 +48,7 @@ pub fn suite() -> Suite {
     SELECTED.get().map_or(Suite::RING, |selected| selected.suite)
 }
 
-/// What an engine uses, and why it is not the library.
+/// The cipher of an engine, and the reason if it is not the library.
 pub fn report(suite: Suite) -> Cipher {
     let why = SELECTED.get().and_then(|selected| selected.why.clone());
     Cipher { name: suite.name(), why: why.filter(|_| suite.is_ring()) }
