@@ -93,6 +93,34 @@ pub fn program(name: &str) -> Result<PathBuf> {
     on_path(name).with_context(|| format!("package {package} brought no `{name}`"))
 }
 
+/// Makes sure that the loader finds a shared library, whose package is installed first if it is missing.
+///
+/// # Errors
+/// It is missing and cannot be installed here; the error says how.
+pub fn library(file: &str, package: &str) -> Result<()> {
+    let hint = format!("the loader finds no {file}\nHint: apt-get install {package}");
+    if loader_finds(file)? {
+        return Ok(());
+    }
+    ensure!(rustix::process::geteuid().is_root() && on_path("apt-get").is_some(), "{hint}");
+    let _lock = lock("apt")?;
+    if !loader_finds(file)? {
+        apt(&["update"]).with_context(|| hint.clone())?;
+        apt(&["install", "--yes", "--no-install-recommends", package]).with_context(|| hint.clone())?;
+    }
+    ensure!(loader_finds(file)?, "package {package} brought no {file}");
+    Ok(())
+}
+
+/// Whether a library is in the loader's cache.
+fn loader_finds(file: &str) -> Result<bool> {
+    let ldconfig = on_path("ldconfig").context("there is no `ldconfig`")?;
+    let output = Command::new(ldconfig).arg("-p").output()?;
+    ensure!(output.status.success(), "ldconfig: {}", String::from_utf8_lossy(&output.stderr).trim());
+    let known = String::from_utf8_lossy(&output.stdout);
+    Ok(known.lines().any(|line| line.split_whitespace().next() == Some(file)))
+}
+
 /// A file or folder of a Debian package, which is unpacked once into the cache folder.
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fs;
 use std::time::Duration;
 
 use warren_tunnel_tests::traffic::{Echo, Stream};
@@ -64,6 +65,43 @@ meets! {
     is_called_by_boringtun_over_ipv4: BoringtunCli, V4, Right;
     is_called_by_boringtun_over_ipv6: BoringtunCli, V6, Right;
     meets_itself: WarrenTunnel, V4, Left;
+}
+
+/// What the library seals, wireguard-go opens, and the reverse; it is loaded before the sandbox, and works inside. A processor for
+/// which ring is faster is named in the error.
+#[test]
+fn the_library_for_wide_processors_meets_wireguard_go() {
+    warren_programs::library("libIPSec_MB.so.1", "libipsec-mb1").unwrap();
+    let required = ["--cipher", "ipsec-mb", "--sandbox", "require"];
+    let interfaces = Pair::interfaces(&Settings::default()).unwrap();
+    let started =
+        Pair::start_with(&Implementation::WarrenTunnel, &Implementation::WireguardGo, interfaces, &required);
+    if !fs::read_to_string("/proc/cpuinfo").unwrap().contains("avx512ifma") {
+        let why = format!("{:#}", started.unwrap_err());
+        assert!(why.contains("the cipher ipsec-mb is required, but not available: the processor"), "{why}");
+        return;
+    }
+    let pair = started.unwrap();
+    let device = pair.device(Side::Left);
+    for inner in [Family::V4, Family::V6] {
+        pair.meet(Side::Left, inner).unwrap();
+        streams(&pair, inner, length(16_000_000));
+    }
+    assert!(device.log().contains("cipher: ipsec-mb "), "{}", device.log());
+    let ours = Implementation::WarrenTunnel.path().unwrap().display().to_string();
+    let status = pair.host(Side::Left).run(&ours, &["status", device.name(), "--interval", "0"]).unwrap();
+    assert!(status.contains("cipher: ipsec-mb "), "{status}");
+}
+
+#[test]
+fn ring_is_used_on_request() {
+    let interfaces = Pair::interfaces(&Settings::default()).unwrap();
+    let (ours, ring) = (Implementation::WarrenTunnel, ["--cipher", "ring"]);
+    let pair = Pair::start_with(&ours, &ours, interfaces, &ring).unwrap();
+    pair.meet(Side::Left, Family::V4).unwrap();
+    streams(&pair, Family::V4, length(3_000_000));
+    let log = pair.device(Side::Left).log();
+    assert!(log.contains("cipher: ring (selected by --cipher)"), "{log}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use warren_cipher::Suite;
 use warren_proto::Now;
 use warren_proto::allowed::AllowedIps;
 use warren_proto::engine::{Engine, EngineConfig, Output, PeerConfig};
@@ -18,12 +19,12 @@ const PACKET: usize = 1420;
 fn transport(c: &mut Criterion) {
     let mut group = c.benchmark_group("transport");
     group.throughput(Throughput::Bytes(PACKET as u64));
-    let send = SendKey::new(&[1; 32], 1, Duration::ZERO);
+    let send = SendKey::new(Suite::RING, &[1; 32], 1, Duration::ZERO);
     let mut packet = vec![0; DATA_HEADER + PACKET.next_multiple_of(16) + TAG];
     group.bench_function("seal 1420", |b| {
         b.iter(|| send.reserve(1).inspect(|counter| send.seal(*counter, black_box(&mut packet))));
     });
-    let recv = RecvKey::new(&[1; 32]);
+    let recv = RecvKey::new(Suite::RING, &[1; 32]);
     group.bench_function("open 1420", |b| {
         b.iter_batched_ref(
             || {

@@ -9,7 +9,9 @@ use warren_wire::{
 };
 
 use super::proxies::ServiceArgs;
-use crate::runtime::{ListenAddress, host::InterfaceName, log::LogFormat, problem::Problem, sandbox::Demand};
+use crate::runtime::{
+    ListenAddress, cipher, host::InterfaceName, log::LogFormat, problem::Problem, sandbox::Demand,
+};
 
 /// Arguments of `agent`.
 #[derive(Debug, Clone, Args)]
@@ -75,6 +77,9 @@ pub struct AgentArgs {
     /// Confinement of the process with Landlock, seccomp, and without capabilities that it does not need
     #[arg(long, value_enum, default_value = "auto", env = "WARREN_SANDBOX")]
     pub sandbox: Demand,
+    /// Code that encrypts packets
+    #[arg(long, value_enum, default_value = "auto", env = "WARREN_CIPHER")]
+    pub cipher: cipher::Demand,
     /// Undo the changes of a killed agent, then exit
     #[arg(long)]
     pub cleanup: bool,

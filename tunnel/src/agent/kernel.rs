@@ -287,6 +287,7 @@ fn status(
         tls: None,
         services: None,
         sandbox: sandbox::in_force(),
+        cipher: None,
         peers: read.peers.into_iter().map(peer).collect(),
         // The kernel forgets peers with their counters.
         former_peers: Moved::default(),

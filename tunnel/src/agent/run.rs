@@ -10,7 +10,7 @@ use warren_wire::Token;
 
 use super::{
     args::AgentArgs,
-    choice::{self, Chosen},
+    choice::{self, Backend, Chosen},
     confinement, credentials, enrolled,
     events::{Event, listen_to_signals},
     lock::Lock,
@@ -20,7 +20,7 @@ use super::{
     supervisor::{Agent, Private},
 };
 use crate::runtime::{
-    ListenAddress,
+    ListenAddress, cipher,
     host::{InterfaceName, capabilities, environment, folders},
     log, metrics,
     metrics::Source as _,
@@ -100,6 +100,10 @@ impl Claimed {
         let config = loaded.as_ref().map(|settings| &settings.config);
         let mut needs = confinement::needs(args, &self.interface, &self.chosen, config, &self.folder);
         needs.beside = beside;
+        // Its library may be in a folder that the sandbox closes. The kernel's WireGuard has a cipher of its own.
+        if self.chosen != Chosen::Interface(Backend::Kernel) {
+            cipher::select(args.cipher)?;
+        }
         sandbox::confine(args.sandbox, &needs)?;
         self.metrics = serve_metrics(args.metrics, &self.source)?;
         match (loaded, token) {

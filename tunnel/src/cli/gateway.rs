@@ -9,7 +9,7 @@ use warren_wire::token::{TokenId, USES_DEFAULT};
 use warren_wire::{Name, PublicKey};
 
 use super::help;
-use crate::runtime::{ListenAddress, log::LogFormat, sandbox::Demand};
+use crate::runtime::{ListenAddress, cipher, log::LogFormat, sandbox::Demand};
 
 /// Arguments of `gateway`.
 #[derive(Debug, Args)]
@@ -23,6 +23,9 @@ pub struct GatewayArgs {
     /// Confinement of the process with Landlock, seccomp, and without capabilities that it does not need [default: the file's, else auto]
     #[arg(long, value_enum, env = "WARREN_SANDBOX")]
     pub sandbox: Option<Demand>,
+    /// Code that encrypts packets
+    #[arg(long, value_enum, default_value = "auto", env = "WARREN_CIPHER")]
+    pub cipher: cipher::Demand,
     /// Format of log lines
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
     pub log_format: LogFormat,

@@ -21,7 +21,7 @@ pub fn gateway(args: &GatewayArgs) -> Result<()> {
     match &args.command {
         None => {
             log::start(args.log_format, &args.log_level)?;
-            gateway::run(&args.config, args.metrics, args.sandbox).inspect_err(|problem| {
+            gateway::run(&args.config, args.metrics, args.sandbox, args.cipher).inspect_err(|problem| {
                 if args.log_format == LogFormat::Json {
                     tracing::error!(hint = problem.advice(), "{}", problem.what());
                 }
@@ -119,6 +119,9 @@ fn status_text(status: &GatewayStatus) -> String {
     }
     if let Some(sandbox) = &status.interface.sandbox {
         _ = writeln!(out, "  sandbox: {}", sandbox.text());
+    }
+    if let Some(cipher) = &status.interface.cipher {
+        _ = writeln!(out, "  cipher: {}", cipher.text());
     }
     _ = writeln!(
         out,

@@ -38,6 +38,9 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
     if let Some(sandbox) = &now.sandbox {
         line("sandbox", &sandbox.text());
     }
+    if let Some(cipher) = &now.cipher {
+        line("cipher", &cipher.text());
+    }
     if let Some(tls) = &now.tls {
         line("tls port", &format!("{}, {} connections open, pin {}", tls.address, tls.connections, tls.pin));
         line(

@@ -47,7 +47,7 @@ use crate::runtime::host::{capabilities, secret};
 use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::runtime::sandbox::{self, Demand};
 use crate::runtime::supervise::Supervisor;
-use crate::runtime::{ListenAddress, log, random};
+use crate::runtime::{ListenAddress, cipher, log, random};
 use running::Running;
 use settings::Settings;
 
@@ -63,13 +63,19 @@ enum Event {
 ///
 /// # Errors
 /// The reason why it did not start, or that its data path has stopped.
-pub fn run(path: &Path, metrics: Option<ListenAddress>, demand: Option<Demand>) -> Result<()> {
+pub fn run(
+    path: &Path,
+    metrics: Option<ListenAddress>,
+    demand: Option<Demand>,
+    cipher: cipher::Demand,
+) -> Result<()> {
     let settings = Settings::read(path)?;
     capabilities::raise_descriptors();
     // First: where this gateway runs already, nothing of it changes. And buffers may need a capability that is then given up.
     let udp = ports::bind(settings.config.listen.udp)?;
     let forward = forward::prepare(&settings.config)?;
     let needs = confinement::needs(path, &settings.config, &forward)?;
+    cipher::select(cipher)?;
     sandbox::confine(confinement::demand(demand, &settings.config), &needs)?;
     let (events, received) = mpsc::channel();
     let supervisor = Supervisor::default();

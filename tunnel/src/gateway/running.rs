@@ -47,7 +47,7 @@ use crate::runtime::metrics;
 use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::runtime::random;
 use crate::runtime::supervise::Supervisor;
-use crate::runtime::{datapath_runner::DatapathRunner, lookups};
+use crate::runtime::{cipher, datapath_runner::DatapathRunner, lookups};
 
 /// Interval between renewals of leases from handshakes.
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
@@ -151,7 +151,11 @@ impl Running {
 
         let udp = Arc::new(udp);
         let engine = Engine::new(
-            EngineConfig { answer_strangers: true, ..EngineConfig::new(key.clone()) },
+            EngineConfig {
+                answer_strangers: true,
+                cipher: cipher::suite(),
+                ..EngineConfig::new(key.clone())
+            },
             *random()?,
         );
         let context = ForwardContext {

@@ -9,6 +9,7 @@
 //! http1: requests to the process itself
 //! ```
 
+pub mod cipher;
 pub mod control;
 pub mod datapath;
 pub(crate) mod datapath_runner;

@@ -51,6 +51,9 @@ pub struct Status {
     /// What confines the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
+    /// What seals and opens data messages; the kernel's WireGuard has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cipher: Option<Cipher>,
     /// All peers.
     pub peers: Vec<Peer>,
     /// Traffic of peers that have been removed.
@@ -78,6 +81,26 @@ pub struct DnsTest {
     pub answer: Option<String>,
     /// The time until then.
     pub milliseconds: u64,
+}
+
+/// The code that seals and opens data messages.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cipher {
+    /// `ring`, or a library with its version.
+    pub name: String,
+    /// Why it is not the fastest one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl Cipher {
+    /// It in one line.
+    pub fn text(&self) -> String {
+        match &self.why {
+            None => self.name.clone(),
+            Some(why) => format!("{} ({why})", self.name),
+        }
+    }
 }
 
 /// What confines a process.
@@ -455,6 +478,7 @@ pub(crate) mod tests {
                 user: 65534,
                 ..Sandbox::default()
             }),
+            cipher: Some(Cipher { name: "ipsec-mb 1.3.0".into(), why: None }),
             peers: vec![peer, silent],
             former_peers: Moved { rx_bytes: 5000, tx_bytes: 700 },
         }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use warren_cipher::Suite;
 use warren_wire::{PresharedKey, PrivateKey, PublicKey};
 
 use crate::plane::{DropReason, Endpoint, PeerId, Traffic};
@@ -19,13 +20,15 @@ pub struct EngineConfig {
     /// Whether an initiation that is refused, but was made with our public key, gets a cookie reply: whoever measures the path
     /// to us learns that it works, and nothing else. At most 20 a second to a source.
     pub answer_strangers: bool,
+    /// What seals and opens data messages.
+    pub cipher: Suite,
 }
 
 impl EngineConfig {
     /// The usual settings.
     #[must_use]
     pub fn new(private_key: PrivateKey) -> Self {
-        Self { private_key, load_threshold: 250, answer_strangers: false }
+        Self { private_key, load_threshold: 250, answer_strangers: false, cipher: Suite::RING }
     }
 }
 

@@ -29,6 +29,8 @@ use std::time::Duration;
 
 use warren_wire::{PrivateKey, PublicKey};
 
+use warren_cipher::Suite;
+
 use crate::Now;
 use crate::handshake::known::SharedKnown;
 use crate::handshake::load::{Load, SourceLimiter};
@@ -60,6 +62,7 @@ pub struct Engine {
     strangers: Option<SourceLimiter>,
     stats: EngineStats,
     departed: Traffic,
+    cipher: Suite,
 }
 
 impl Engine {
@@ -85,6 +88,7 @@ impl Engine {
             jar: CookieJar::new(),
             stats: EngineStats::default(),
             departed: Traffic::default(),
+            cipher: config.cipher,
         }
     }
 
@@ -92,6 +96,12 @@ impl Engine {
     #[must_use]
     pub fn plane(&self) -> Arc<Plane> {
         Arc::clone(&self.plane)
+    }
+
+    /// What seals and opens data messages.
+    #[must_use]
+    pub fn cipher(&self) -> Suite {
+        self.cipher
     }
 
     /// Our public key.

@@ -40,9 +40,9 @@ impl Engine {
         let (send, recv) =
             if initiator { (&keys.initiator, &keys.responder) } else { (&keys.responder, &keys.initiator) };
         let session = Arc::new(Session {
-            recv: RecvKey::new(recv),
+            recv: RecvKey::new(self.cipher, recv),
             peer: Arc::clone(&state.shared),
-            send: Arc::new(SendKey::new(send, theirs, now.mono)),
+            send: Arc::new(SendKey::new(self.cipher, send, theirs, now.mono)),
             index: ours,
             initiator,
             confirmed: AtomicBool::new(initiator),

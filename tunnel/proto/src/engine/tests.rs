@@ -397,6 +397,7 @@ fn a_worn_session_is_replaced_and_an_exhausted_one_refused() {
     let spent = crate::time::limits::REJECT_AFTER_MESSAGES;
     let peer = pair.b_peer();
     peer.set_sealer(Some(Arc::new(crate::transport::SendKey::with_counter(
+        warren_cipher::Suite::RING,
         &[0; 32],
         1,
         Duration::ZERO,
@@ -407,6 +408,7 @@ fn a_worn_session_is_replaced_and_an_exhausted_one_refused() {
     pair.b.serve_wakeups(at(20.0));
     assert_eq!(transmits(&mut pair.b, &mut Vec::new())[0].len(), 148);
     peer.set_sealer(Some(Arc::new(crate::transport::SendKey::with_counter(
+        warren_cipher::Suite::RING,
         &[0; 32],
         1,
         Duration::ZERO,

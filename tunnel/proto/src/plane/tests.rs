@@ -7,6 +7,7 @@ use warren_wire::PublicKey;
 use super::*;
 use crate::time::limits::{REJECT_AFTER_TIME, REKEY_AFTER_TIME};
 use crate::transport::{RecvKey, SendKey};
+use warren_cipher::Suite;
 
 fn id(slot: u32) -> PeerId {
     PeerId { slot, generation: NonZeroU32::MIN }
@@ -18,9 +19,9 @@ fn peer(plane: &Plane, slot: u32) -> Arc<Peer> {
 
 fn session(peer: &Arc<Peer>, index: u32) -> Arc<Session> {
     Arc::new(Session {
-        recv: RecvKey::new(&[1; 32]),
+        recv: RecvKey::new(Suite::RING, &[1; 32]),
         peer: Arc::clone(peer),
-        send: Arc::new(SendKey::new(&[2; 32], 7, Duration::ZERO)),
+        send: Arc::new(SendKey::new(Suite::RING, &[2; 32], 7, Duration::ZERO)),
         index,
         initiator: false,
         confirmed: AtomicBool::new(false),

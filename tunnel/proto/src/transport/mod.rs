@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use warren_cipher::{Key, NONCE, Suite};
 
 use crate::time::limits::{REJECT_AFTER_MESSAGES, REKEY_AFTER_MESSAGES};
 
@@ -27,7 +27,7 @@ pub use window::{WINDOW, Window};
 /// Bytes before the encrypted packet.
 pub const DATA_HEADER: usize = 16;
 /// Bytes after the encrypted packet.
-pub const TAG: usize = 16;
+pub const TAG: usize = warren_cipher::TAG;
 /// First word of a data message, little endian.
 pub const DATA_TYPE: u32 = 4;
 
@@ -62,7 +62,7 @@ pub fn data_receiver(message: &[u8]) -> Option<u32> {
 
 /// Key of the sending direction.
 pub struct SendKey {
-    key: LessSafeKey,
+    key: Key,
     receiver: u32,
     born: Duration,
     next: AtomicU64,
@@ -71,14 +71,14 @@ pub struct SendKey {
 impl SendKey {
     /// A key that addresses its messages to `receiver`, the other end's index. `born` is monotonic time.
     #[must_use]
-    pub fn new(key: &[u8; 32], receiver: u32, born: Duration) -> Self {
-        Self::with_counter(key, receiver, born, 0)
+    pub fn new(suite: Suite, key: &[u8; 32], receiver: u32, born: Duration) -> Self {
+        Self::with_counter(suite, key, receiver, born, 0)
     }
 
     /// As [`SendKey::new`], with the counter to start from: to test what happens near the end of it.
     #[must_use]
-    pub fn with_counter(key: &[u8; 32], receiver: u32, born: Duration, counter: u64) -> Self {
-        Self { key: aead(key), receiver, born, next: AtomicU64::new(counter) }
+    pub fn with_counter(suite: Suite, key: &[u8; 32], receiver: u32, born: Duration, counter: u64) -> Self {
+        Self { key: Key::new(suite, key), receiver, born, next: AtomicU64::new(counter) }
     }
 
     /// Takes `n` counters and returns the first of them; `None` once `REJECT_AFTER_MESSAGES` would pass.
@@ -107,9 +107,9 @@ impl SendKey {
         header[..4].copy_from_slice(&DATA_TYPE.to_le_bytes());
         header[4..8].copy_from_slice(&self.receiver.to_le_bytes());
         header[8..].copy_from_slice(&counter.to_le_bytes());
-        match self.key.seal_in_place_separate_tag(nonce(counter), Aad::empty(), body) {
-            Ok(tag) => room.copy_from_slice(tag.as_ref()),
-            // ChaCha20 refuses only plaintexts of more than 256 GiB. Nothing unencrypted may leave.
+        match self.key.seal(&nonce(counter), &[], body) {
+            Ok(tag) => room.copy_from_slice(&tag),
+            // A packet of more than 256 GiB, or a defect. Nothing unencrypted may leave.
             Err(_) => packet.fill(0),
         }
     }
@@ -147,15 +147,15 @@ impl std::fmt::Debug for SendKey {
 
 /// Key of the receiving direction, with its replay window.
 pub struct RecvKey {
-    key: LessSafeKey,
+    key: Key,
     window: Mutex<Window>,
 }
 
 impl RecvKey {
     /// A key of which nothing was received yet.
     #[must_use]
-    pub fn new(key: &[u8; 32]) -> Self {
-        Self { key: aead(key), window: Mutex::new(Window::new()) }
+    pub fn new(suite: Suite, key: &[u8; 32]) -> Self {
+        Self { key: Key::new(suite, key), window: Mutex::new(Window::new()) }
     }
 
     /// Decrypts a whole data message in place and returns the inner packet with its padding; empty is a
@@ -173,7 +173,7 @@ impl RecvKey {
         }
         let plain = self
             .key
-            .open_in_place(nonce(counter), Aad::empty(), &mut packet[DATA_HEADER..])
+            .open(&nonce(counter), &[], &mut packet[DATA_HEADER..])
             .map_err(|_| Reject::Authentication)?;
         if self.window.lock().accept(counter) { Ok(plain) } else { Err(Reject::Replay) }
     }
@@ -185,18 +185,10 @@ impl std::fmt::Debug for RecvKey {
     }
 }
 
-fn aead(key: &[u8; 32]) -> LessSafeKey {
-    match UnboundKey::new(&CHACHA20_POLY1305, key) {
-        Ok(key) => LessSafeKey::new(key),
-        // The only error is a wrong length, and the length is in the type.
-        Err(_) => unreachable!("ChaCha20-Poly1305 keys have 32 bytes"),
-    }
-}
-
-fn nonce(counter: u64) -> Nonce {
-    let mut bytes = [0_u8; 12];
+fn nonce(counter: u64) -> [u8; NONCE] {
+    let mut bytes = [0; NONCE];
     bytes[4..].copy_from_slice(&counter.to_le_bytes());
-    Nonce::assume_unique_for_key(bytes)
+    bytes
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {

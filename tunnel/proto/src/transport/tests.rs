@@ -15,8 +15,8 @@ fn sealed(key: &SendKey, plain: &[u8]) -> Vec<u8> {
 
 #[test]
 fn opens_what_was_sealed_once() {
-    let send = SendKey::new(&KEY, 9, Duration::ZERO);
-    let recv = RecvKey::new(&KEY);
+    let send = SendKey::new(Suite::RING, &KEY, 9, Duration::ZERO);
+    let recv = RecvKey::new(Suite::RING, &KEY);
     let mut packet = sealed(&send, b"sixteen bytes ok");
     assert_eq!(data_receiver(&packet), Some(9));
     assert_eq!(recv.open(&mut packet.clone()).unwrap(), b"sixteen bytes ok");
@@ -28,16 +28,17 @@ fn opens_what_was_sealed_once() {
 
 #[test]
 fn a_forged_message_does_not_move_the_window() {
-    let recv = RecvKey::new(&KEY);
-    let mut forged = sealed(&SendKey::with_counter(&[8; 32], 9, Duration::ZERO, 1 << 40), b"forged");
+    let recv = RecvKey::new(Suite::RING, &KEY);
+    let mut forged =
+        sealed(&SendKey::with_counter(Suite::RING, &[8; 32], 9, Duration::ZERO, 1 << 40), b"forged");
     assert_eq!(recv.open(&mut forged).unwrap_err(), Reject::Authentication);
-    let mut real = sealed(&SendKey::new(&KEY, 9, Duration::ZERO), b"real");
+    let mut real = sealed(&SendKey::new(Suite::RING, &KEY, 9, Duration::ZERO), b"real");
     assert!(recv.open(&mut real).is_ok());
 }
 
 #[test]
 fn counters_end_and_never_wrap() {
-    let key = SendKey::with_counter(&KEY, 1, Duration::ZERO, REJECT_AFTER_MESSAGES - 3);
+    let key = SendKey::with_counter(Suite::RING, &KEY, 1, Duration::ZERO, REJECT_AFTER_MESSAGES - 3);
     assert_eq!(key.reserve(4), None);
     assert_eq!(key.reserve(2), Some(REJECT_AFTER_MESSAGES - 3));
     assert_eq!(key.reserve(1), Some(REJECT_AFTER_MESSAGES - 1));
@@ -45,8 +46,8 @@ fn counters_end_and_never_wrap() {
         assert_eq!(key.reserve(1), None);
     }
     assert_eq!(key.reserve(u64::MAX), None);
-    let recv = RecvKey::new(&KEY);
-    let beyond = SendKey::with_counter(&KEY, 1, Duration::ZERO, 0);
+    let recv = RecvKey::new(Suite::RING, &KEY);
+    let beyond = SendKey::with_counter(Suite::RING, &KEY, 1, Duration::ZERO, 0);
     let mut packet = vec![0; 32];
     beyond.seal(REJECT_AFTER_MESSAGES, &mut packet);
     assert_eq!(recv.open(&mut packet).unwrap_err(), Reject::Expired);
@@ -54,7 +55,7 @@ fn counters_end_and_never_wrap() {
 
 #[test]
 fn reservations_of_threads_are_disjoint() {
-    let key = SendKey::new(&KEY, 1, Duration::ZERO);
+    let key = SendKey::new(Suite::RING, &KEY, 1, Duration::ZERO);
     let taken: Vec<u64> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| (0..1000).filter_map(|_| key.reserve(3)).collect::<Vec<_>>()))
@@ -115,6 +116,6 @@ proptest! {
             bytes[..4].copy_from_slice(&4_u32.to_le_bytes());
         }
         let _ = data_receiver(&bytes);
-        prop_assert!(RecvKey::new(&KEY).open(&mut bytes).is_err());
+        prop_assert!(RecvKey::new(Suite::RING, &KEY).open(&mut bytes).is_err());
     }
 }

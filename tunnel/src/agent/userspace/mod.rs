@@ -28,6 +28,7 @@ use super::{
     tunnel::{Up, failure, mtu_for},
 };
 use crate::runtime::{
+    cipher,
     control::{self, Command, DatapathHandle as _, Facts, FilePeer, Handle, Lookup, Parts},
     datapath::Device,
     datapath_runner::DatapathRunner,
@@ -189,7 +190,10 @@ impl UserspaceTunnel {
         let udp = Arc::new(bind(config.interface.listen_port.unwrap_or(0), fwmark)?);
         let private_key =
             config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
-        let mut engine = Engine::new(EngineConfig::new(private_key.clone()), *random()?);
+        let mut engine = Engine::new(
+            EngineConfig { cipher: cipher::suite(), ..EngineConfig::new(private_key.clone()) },
+            *random()?,
+        );
         if let Some(floor) = config.interface.stamp_floor {
             engine.raise_stamps(Duration::from_secs(floor.as_secs()));
         }

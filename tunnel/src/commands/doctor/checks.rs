@@ -50,6 +50,7 @@ pub(super) fn examine(config: Option<&Config>) -> Report {
     let tun = tun_device(&mut findings);
     findings.push(pod::user_namespaces());
     findings.push(pod::sandbox());
+    findings.push(pod::cipher());
     let in_kernel = kernel_wireguard(&mut findings, permitted);
     if permitted && tun {
         findings.push(tun_offloads());

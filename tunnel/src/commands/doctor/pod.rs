@@ -9,7 +9,7 @@ use std::{
 use warren_wire::config::{Config, Host};
 
 use super::Finding;
-use crate::runtime::{net::PrivateNetwork, sandbox};
+use crate::runtime::{cipher, net::PrivateNetwork, sandbox};
 
 /// The port on which networks usually permit TLS.
 const TLS_PORT: u16 = 443;
@@ -51,6 +51,11 @@ pub(super) fn sandbox() -> Finding {
         Err(why) => format!("seccomp is not available: {why}"),
     };
     Finding::ok(CHECK, format!("{landlock}; {seccomp}"))
+}
+
+/// What would encrypt packets. Both are fine.
+pub(super) fn cipher() -> Finding {
+    Finding::ok("cipher", format!("would use {}", cipher::preview().text()))
 }
 
 /// How a gateway on this machine would forward. Both modes are fine.

@@ -42,7 +42,7 @@ impl Control {
                     now,
                     (self.datapath.udp().port(), socket_offloads(self.datapath.udp())),
                     self.drops(),
-                    (self.engine.peers(now), self.engine.departed()),
+                    (self.engine.peers(now), self.engine.departed(), self.engine.cipher()),
                     (&self.carriers, self.datapath.streams().count()),
                 );
                 _ = answer.try_send(status);

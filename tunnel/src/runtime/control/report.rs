@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use ipnet::IpNet;
+use warren_cipher::Suite;
 use warren_proto::{Now, engine::PeerStatus, plane::Traffic};
-
 use warren_transport::tls::{Listener, Pin};
 use warren_wire::config::{Endpoint, Host};
 
 use super::{carriers::PeerCarriers, model::Model};
-use crate::runtime::sandbox;
 use crate::runtime::status::{DnsZone, Moved, Offload, Peer, Services, Status, TlsListen};
+use crate::runtime::{cipher, sandbox};
 
 /// Facts about the interface that the control thread learns from the agent.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +92,7 @@ pub(super) fn status(
     now: Now,
     (listen_port, socket_offloads): (u16, Vec<Offload>),
     drops: BTreeMap<String, u64>,
-    (peers, departed): (Vec<PeerStatus>, Traffic),
+    (peers, departed, suite): (Vec<PeerStatus>, Traffic, Suite),
     (carriers, connections): (&PeerCarriers, usize),
 ) -> Status {
     let mut offloads = facts.device_offloads.clone();
@@ -116,6 +116,7 @@ pub(super) fn status(
         tls: facts.tls.as_ref().map(|tls| tls.status(connections)),
         services: facts.services.as_ref().map(ServiceCounters::read),
         sandbox: sandbox::in_force(),
+        cipher: Some(cipher::report(suite)),
         peers: peers.into_iter().map(|known| peer(known, model, carriers)).collect(),
         former_peers: Moved { rx_bytes: departed.rx_bytes, tx_bytes: departed.tx_bytes },
     }

@@ -128,6 +128,10 @@ pub fn render(status: &Status, rate: Option<Rate>) -> String {
         text.head("sandbox_capabilities", "gauge", "Number of capabilities of the process.");
         text.line("sandbox_capabilities", &name, sandbox.capabilities.len());
     }
+    if let Some(cipher) = &status.cipher {
+        text.head("cipher_info", "gauge", "1, with the code that seals and opens data messages as a label.");
+        text.line("cipher_info", &[name[0], ("cipher", &cipher.name)], 1);
+    }
     if let Some(tls) = &status.tls {
         text.head("tls_connections", "gauge", "Open tunnels on the TLS port.");
         text.line("tls_connections", &name, tls.connections);
