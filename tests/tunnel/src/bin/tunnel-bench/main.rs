@@ -13,6 +13,7 @@ mod losses;
 mod pod;
 mod scale;
 mod sheet;
+mod sync;
 mod throughput;
 
 use std::path::PathBuf;
@@ -56,6 +57,15 @@ struct Arguments {
     /// Measure a gateway and the pods that enrol with it instead
     #[arg(long, conflicts_with = "pod")]
     gateway: bool,
+    /// Measure `sync` against other tools that copy files from and to S3 instead; `--peers` names the tools
+    #[arg(long, conflicts_with = "pod")]
+    sync: bool,
+    /// Number of small files for `--sync`
+    #[arg(long, default_value_t = 2_000)]
+    files: usize,
+    /// Megabytes of all files for `--sync`, of which four large files take what the small ones leave
+    #[arg(long, default_value_t = 200)]
+    megabytes: usize,
     /// Only these parts of `--pod` (start, throughput, tls, long, idle, unread) or `--gateway` (enrol, restart, failover)
     #[arg(long, value_delimiter = ',')]
     parts: Vec<String>,
@@ -108,6 +118,11 @@ fn run(arguments: &Arguments, sheet: &mut Sheet) -> Result<Vec<Goal>> {
     if arguments.forward {
         available(vec![Implementation::WarrenTunnel], sheet, Implementation::name, Implementation::path);
         return Ok(forward::measure(&forward::Plan { runs, seconds, congestion }, sheet));
+    }
+    if arguments.sync {
+        let Arguments { files, megabytes, .. } = *arguments;
+        let tools = arguments.peers.clone();
+        return sync::measure(&sync::Plan { runs, seconds, files, megabytes, tools, congestion }, sheet);
     }
     if arguments.gateway {
         available(vec![Implementation::WarrenTunnel], sheet, Implementation::name, Implementation::path);

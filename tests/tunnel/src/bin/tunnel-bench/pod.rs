@@ -20,7 +20,7 @@ use crate::figures::megabytes;
 use crate::goals::{self, Goal};
 use crate::iperf::{self, Server};
 use crate::sheet::{ALL, Figures, Sheet, reason, rotated};
-use program::Program;
+pub(crate) use program::Program;
 
 /// Ports of the gateway's host that the pod's own address leads to.
 pub(crate) const PORTS: [u16; 3] = [IPERF, GREETING, HOLDING];
@@ -29,7 +29,7 @@ const GREETING: u16 = 7000;
 const HOLDING: u16 = 7100;
 
 /// The line of the long way, in Mbit/s.
-const LINE: u32 = 1_000;
+pub(crate) const LINE: u32 = 1_000;
 /// Round trips of the long way.
 const DELAYS: [u64; 2] = [40, 80];
 /// Lost datagrams in percent.
@@ -161,7 +161,7 @@ fn long(lab: &Lab, program: &Program, plan: &Plan, sheet: &mut Sheet) {
 }
 
 /// The UDP port of the gateway.
-const PORT: u16 = 51820;
+pub(crate) const PORT: u16 = 51820;
 /// Its TLS port.
 const TLS_PORT: u16 = 443;
 
@@ -174,16 +174,16 @@ pub(crate) enum Way {
 }
 
 /// A pod's host on the left, a gateway with our TUN device on the right.
-struct Lab {
-    hosts: [Arc<Namespace>; 2],
-    interfaces: [Interface; 2],
+pub(crate) struct Lab {
+    pub(crate) hosts: [Arc<Namespace>; 2],
+    pub(crate) interfaces: [Interface; 2],
     pin: String,
     _gateway: Device,
     _certificate: TempDir,
 }
 
 impl Lab {
-    fn new() -> Result<Lab> {
+    pub(crate) fn new() -> Result<Lab> {
         let hosts = Pair::hosts()?;
         let mut interfaces =
             Pair::interfaces(&Settings { initiator: Some(Side::Left), ..Settings::default() })?;
@@ -203,7 +203,7 @@ impl Lab {
         Ok(Lab { hosts, interfaces, pin, _gateway: gateway, _certificate: certificate })
     }
 
-    fn gateway_at(&self, port: u16) -> SocketAddr {
+    pub(crate) fn gateway_at(&self, port: u16) -> SocketAddr {
         SocketAddr::new(Side::Right.outer(Family::V4), port)
     }
 
@@ -212,7 +212,7 @@ impl Lab {
     }
 
     /// Starts a program and waits for a byte through it.
-    fn start(&self, program: &Program, way: &Way) -> Result<(Daemon, Duration)> {
+    pub(crate) fn start(&self, program: &Program, way: &Way) -> Result<(Daemon, Duration)> {
         let prepared = match way {
             Way::Udp(port) => program.prepare(&self.interfaces[0], self.gateway_at(*port), None)?,
             Way::Tls => program.prepare(&self.interfaces[0], self.gateway_at(TLS_PORT), Some(&self.pin))?,
@@ -240,7 +240,7 @@ impl Lab {
         Ok(server.reached_at(IpAddr::V4(Ipv4Addr::LOCALHOST)))
     }
 
-    fn transfer(&self, pod: &Daemon, plan: &Plan, arguments: &[&str]) -> Result<Figures> {
+    pub(crate) fn transfer(&self, pod: &Daemon, plan: &Plan, arguments: &[&str]) -> Result<Figures> {
         let server = self.server(plan)?;
         let before = pod.cpu()?;
         let transfer = server.client(&self.hosts[0], plan.seconds, arguments)?;

@@ -79,6 +79,18 @@ impl Sheet {
         subjects.filter_map(|subject| self.of(subject, case, unit)).collect()
     }
 
+    /// Subjects that have figures.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = &str> {
+        self.figures.keys().map(String::as_str)
+    }
+
+    /// Cases of a subject that have figures, or failed.
+    pub(crate) fn cases(&self, subject: &str) -> BTreeSet<String> {
+        let known = self.figures.get(subject).into_iter().flat_map(BTreeMap::keys).map(|(case, _)| case);
+        let failed = self.missing.iter().filter(|one| one.subject == subject).map(|one| &one.case);
+        known.chain(failed).filter(|case| *case != ALL).cloned().collect()
+    }
+
     /// The figures of a subject without those of failed cases.
     fn complete<'a>(&'a self, subject: &'a str) -> impl Iterator<Item = (&'a Metric, &'a Vec<f64>)> {
         let failed = move |case: &str| {

@@ -1,0 +1,251 @@
+//! `sync` beside other tools that copy files from and to S3, through the same tunnel of a pod without privileges.
+//!
+//! Each tool copies the same folder up and down. The storage is a server of S3 on the gateway's host, the tunnel passes a relay
+//! that delays and loses datagrams, and what arrives is compared with what was there.
+
+mod tool;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+use warren_tunnel_tests::{Daemon, Family, Impairment, Implementation, Relay, Side, pod, program, wait_for};
+
+use crate::figures::megabytes;
+use crate::goals::{self, Goal};
+use crate::iperf;
+use crate::pod::{self as streams_of, LINE, Lab, PORT, Program, Way};
+use crate::sheet::{Figures, Sheet, rotated};
+use tool::Tool;
+
+/// Round trips in milliseconds, and lost datagrams in percent.
+const PATHS: [(u64, f64); 4] = [(0, 0.0), (0, 0.1), (80, 0.0), (80, 0.1)];
+/// Large files beside the small ones.
+const LARGE: usize = 4;
+/// Bytes of a small file.
+const SMALL: usize = 16 << 10;
+/// The subject that shows what the path carries.
+const PATH: &str = "iperf3, four streams";
+/// A copy that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The user that owns nothing.
+const NOBODY: u32 = 65534;
+const STORAGE: u16 = 9000;
+
+/// How much is measured.
+pub(crate) struct Plan {
+    pub(crate) runs: usize,
+    /// Of the transfers that show what the path carries.
+    pub(crate) seconds: u64,
+    /// Small files.
+    pub(crate) files: usize,
+    /// Of all files together.
+    pub(crate) megabytes: usize,
+    pub(crate) tools: Vec<String>,
+    pub(crate) congestion: String,
+}
+
+pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
+    let tools = crate::available(Tool::chosen(&plan.tools)?, sheet, Tool::name, |tool| tool.path());
+    iperf::conditions(sheet, &plan.congestion, "of the path");
+    let setting =
+        format!("{} files of {SMALL} bytes and {LARGE} large ones, {} MB", plan.files, plan.megabytes);
+    sheet.condition("files", setting);
+    let storage = Storage::new(plan)?;
+    for run in 1..=plan.runs {
+        for (delay, loss) in PATHS {
+            let case = |direction: &str| format!("{delay} ms, {loss} % loss, {direction}");
+            eprintln!("run {run} of {}: {delay} ms, {loss} % loss", plan.runs);
+            let way = Road::new(delay, loss)?;
+            for (direction, arguments) in
+                [("up", &["--parallel", "4"][..]), ("down", &["--parallel", "4", "--reverse"])]
+            {
+                sheet.case(PATH, &case(direction), || way.carries(plan, arguments));
+            }
+            let server = storage.serve(&way)?;
+            for tool in rotated(&tools, run) {
+                for direction in ["up", "down"] {
+                    sheet.case(tool.name(), &case(direction), || {
+                        storage.copy(&way, tool, direction == "up").with_context(|| server.log())
+                    });
+                }
+            }
+        }
+    }
+    Ok(goals::sync(sheet, PATH))
+}
+
+/// A pod's host and a gateway, with a relay between them.
+struct Road {
+    lab: Lab,
+    relay: Option<Relay>,
+}
+
+impl Road {
+    fn new(delay: u64, loss: f64) -> Result<Self> {
+        let lab = Lab::new()?;
+        let impairment =
+            Impairment { delay: Duration::from_millis(delay) / 2, rate: LINE, loss: loss / 100.0 };
+        let relay = Relay::start(&lab.hosts[1], lab.gateway_at(PORT), impairment)?;
+        Ok(Self { lab, relay: Some(relay) })
+    }
+
+    fn port(&self) -> u16 {
+        self.relay.as_ref().map_or(PORT, Relay::port)
+    }
+
+    fn carries(&self, plan: &Plan, arguments: &[&str]) -> Result<Figures> {
+        let Plan { runs, seconds, .. } = *plan;
+        let congestion = plan.congestion.clone();
+        let streams = streams_of::Plan { runs, seconds, parts: Vec::new(), programs: Vec::new(), congestion };
+        let (pod, _) = self.lab.start(&Program::WarrenTunnel, &Way::Udp(self.port()))?;
+        let figures = self.lab.transfer(&pod, &streams, arguments)?;
+        Ok(figures
+            .into_iter()
+            .filter(|(unit, _)| *unit == "Gbit/s")
+            .map(|(_, gbits)| ("MB/s", gbits * 125.0))
+            .collect())
+    }
+}
+
+/// The files, and the folder of the server.
+struct Storage {
+    /// Root of the server, with a folder for each bucket.
+    served: TempDir,
+    /// What is copied.
+    files: TempDir,
+    digests: BTreeMap<String, [u8; 32]>,
+    bytes: u64,
+}
+
+impl Storage {
+    fn new(plan: &Plan) -> Result<Self> {
+        let files = owned()?;
+        let small = plan.files * SMALL;
+        let large = (plan.megabytes * 1_000_000).saturating_sub(small) / LARGE;
+        let mut random = File::open("/dev/urandom")?;
+        let mut write = |name: String, length: usize| -> Result<()> {
+            let path = files.path().join(name);
+            fs::create_dir_all(path.parent().context("a file has a folder")?)?;
+            std::io::copy(&mut (&mut random).take(length as u64), &mut File::create(path)?)?;
+            Ok(())
+        };
+        for index in 0..plan.files {
+            write(format!("samples/{:03}/{index:06}.bin", index / 1_000), SMALL)?;
+        }
+        for index in 0..LARGE {
+            write(format!("shards/{index}.bin"), large)?;
+        }
+        let served = owned()?;
+        fs::create_dir(served.path().join("bench"))?;
+        let copied = std::process::Command::new("cp")
+            .arg("-r")
+            .args([files.path(), &served.path().join("bench/data")])
+            .status()?;
+        ensure!(copied.success(), "cp: {copied}");
+        let digests = tree(files.path())?;
+        let bytes = (small + LARGE * large) as u64;
+        Ok(Self { served, files, digests, bytes })
+    }
+
+    /// A server of S3 on the gateway's host.
+    fn serve(&self, road: &Road) -> Result<Daemon> {
+        let host = &road.lab.hosts[1];
+        let address = SocketAddr::new(Side::Right.inner(Family::V4), STORAGE);
+        let mut command = host.command(program("s3s-fs")?);
+        command.args(["--host", &address.ip().to_string(), "--port", &STORAGE.to_string()]);
+        command.args(["--access-key", tool::KEY, "--secret-key", tool::SECRET]).arg(self.served.path());
+        command.env("RUST_LOG", "error");
+        let server = Daemon::start(&mut command)?;
+        wait_for(Duration::from_secs(20), "storage", || {
+            Ok(Some(host.inside(move || Ok(TcpStream::connect(address)?))?))
+        })
+        .with_context(|| server.log())?;
+        Ok(server)
+    }
+
+    /// One copy of everything.
+    fn copy(&self, road: &Road, tool: &Tool, up: bool) -> Result<Figures> {
+        let target = owned()?;
+        let name = format!("up-{}", tool.name());
+        let remote = if up { name.as_str() } else { "data" };
+        let local = if up { self.files.path() } else { target.path() };
+        let endpoint = format!("http://{}:{STORAGE}", Side::Right.inner(Family::V4));
+        let report = target.path().with_extension("json");
+        let mut interface = road.lab.interfaces[0].clone();
+        interface.port = 0;
+        interface.peers[0].endpoint = Some(road.lab.gateway_at(road.port()).to_string());
+        let home = pod::home(&interface)?;
+        let tunnel = Implementation::WarrenTunnel.path()?;
+        let cache = warren_tunnel_tests::cache_folder();
+        let folders = [cache.as_path(), tunnel.parent().context("a program has a folder")?];
+        let mut command = pod::unprivileged_with(&road.lab.hosts[0], home.path(), &tunnel, &folders);
+        command.arg("exec").arg("--config").arg(home.path().join("pod.conf"));
+        command.args(["--metrics", "off", "--log-level", "warn", "--"]);
+        command.args(tool::measured(&report)).args(tool.command(local, remote, &endpoint, up)?);
+        for (name, value) in tool::environment(&endpoint) {
+            command.env(name, value);
+        }
+        command.env("HOME", home.path()).stdin(Stdio::null());
+        File::create(&report)?;
+        chown(&report, Some(NOBODY), Some(NOBODY))?;
+        let mut daemon = Daemon::start(&mut command)?;
+        let status = wait_for(PATIENCE, "copy", || daemon.ended()).with_context(|| daemon.log())?;
+        ensure!(status.success(), "{status}\n{}", daemon.log());
+        let [seconds, memory, cpu] = tool::report(&report)?;
+        fs::remove_file(&report)?;
+        let arrived =
+            if up { self.served.path().join("bench").join(&name) } else { target.path().to_path_buf() };
+        let found = tree(&arrived)?;
+        ensure!(found == self.digests, "{} of {} files arrived", found.len(), self.digests.len());
+        if up {
+            fs::remove_dir_all(arrived)?;
+        }
+        let moved = self.bytes as f64;
+        Ok(vec![
+            ("MB/s", moved / seconds / 1e6),
+            ("CPU s/GB", cpu / moved * 1e9),
+            ("peak memory, MB", megabytes(memory as u64)),
+        ])
+    }
+}
+
+/// A folder that nobody may write to.
+fn owned() -> Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("warren-sync-").tempdir()?;
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777))?;
+    chown(folder.path(), Some(NOBODY), Some(NOBODY))?;
+    Ok(folder)
+}
+
+/// Digests of the files below a folder. Hidden ones are of the tools.
+fn tree(root: &Path) -> Result<BTreeMap<String, [u8; 32]>> {
+    fn walk(root: &Path, below: PathBuf, found: &mut BTreeMap<String, [u8; 32]>) -> Result<()> {
+        for entry in fs::read_dir(below)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            }
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                walk(root, path, found)?;
+            } else {
+                let digest = Sha256::digest(fs::read(&path)?);
+                found.insert(path.strip_prefix(root)?.display().to_string(), digest.into());
+            }
+        }
+        Ok(())
+    }
+    let mut found = BTreeMap::new();
+    walk(root, root.to_path_buf(), &mut found)?;
+    Ok(found)
+}
