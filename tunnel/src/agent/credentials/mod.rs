@@ -22,7 +22,7 @@ use hyper::{Method, Request, header};
 use ring::hmac;
 use tokio::sync::{Semaphore, oneshot};
 use warren_proxy::net::{Gone, Listen as _, Listener, SystemListener};
-use warren_wire::enrolment::ChannelBinding;
+use warren_wire::enrolment::{ChannelBinding, Purpose};
 use warren_wire::gateway::{AWS_PATH, GOOGLE_PATH};
 
 use self::files::Files;
@@ -211,7 +211,7 @@ async fn answer(relay: &Relay, request: Request<Incoming>) -> Answer {
     let Some(service) = service.filter(|of| if path == AWS_PATH { of.aws } else { of.google }) else {
         return refusal(403, "NoGrant", "the gateway grants this pod's group no objects of this cloud");
     };
-    let prove = |challenge: &ChannelBinding| relay.enrolled.prove(challenge);
+    let prove = |challenge: &ChannelBinding| relay.enrolled.prove(Purpose::Credentials, challenge);
     match relay.way.get(&service.servers, path, &prove).await {
         Ok((status, body)) => http1::json(status, body),
         Err(what) => {
