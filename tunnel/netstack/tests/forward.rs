@@ -230,12 +230,12 @@ fn segments_of_unknown_connections_pass_if_they_may() {
             }
             hops
         };
-        let text = vec![7; 20_000];
+        let text = vec![7; 3_000];
         assert_eq!(pair.pod.send(NOW, near, &text), text.len());
         let hops = through(&mut pair, &mut server);
         assert!(!hops.is_empty() && hops.iter().all(|left| *left == 63), "{hops:?}");
         assert_eq!((pair.pod.state(near), pair.gateway.stats().resets), (State::Established, 0));
-        assert!(server.stats().packets_in > 14, "{:?}", server.stats());
+        assert!(server.stats().packets_in > 4, "{:?}", server.stats());
 
         // What may not pass is reset, as without all this.
         pair.gateway.set_pass(Box::new(|_, _| false));

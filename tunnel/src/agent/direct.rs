@@ -89,7 +89,7 @@ impl Drop for DirectClient {
 
 async fn run(enrolled: &Enrolled, way: &Way, tunnel: &dyn TunnelHandle) {
     let (mut offered, mut last) = (false, None::<Duration>);
-    let mut destinations: Vec<IpAddr> = Vec::new();
+    let (mut destinations, mut asked): (Vec<IpAddr>, Vec<IpAddr>) = Default::default();
     loop {
         let service = enrolled.direct();
         let nets = service.as_ref().map_or(&[][..], |service| &service.peers);
@@ -103,7 +103,7 @@ async fn run(enrolled: &Enrolled, way: &Way, tunnel: &dyn TunnelHandle) {
             }
             continue;
         };
-        let new = more.iter().any(|to| !destinations.contains(to));
+        let new = more.iter().any(|to| !asked.contains(to) && !destinations.contains(to));
         destinations.extend(more);
         destinations.sort_unstable();
         destinations.dedup();
@@ -114,7 +114,7 @@ async fn run(enrolled: &Enrolled, way: &Way, tunnel: &dyn TunnelHandle) {
             continue;
         }
         last = Some(now);
-        let asked = std::mem::take(&mut destinations);
+        asked = std::mem::take(&mut destinations);
         match request(enrolled, way, &service, &asked, &own).await {
             Ok(offers) => {
                 let peers = accepted(&service, &enrolled.addresses(), offers, now);

@@ -69,6 +69,24 @@ impl Direct {
         Self { peer, rules, up: AtomicBool::new(false), flows: Mutex::default(), refused: AtomicU64::new(0) }
     }
 
+    /// A path after another one to the same pod, whose flows return to it as far as the rules still allow them. Until then, the
+    /// former one must have seen all packets, not [in use](Self::set_up).
+    #[must_use]
+    pub fn after(peer: Arc<Peer>, rules: DirectRules, before: &Self) -> Self {
+        let next = Self::new(peer, rules);
+        let mut flows = before.flows.lock().clone();
+        flows.retain(|flow, _| {
+            let allowed = |openings: &[Opening], port: u16| {
+                let port = if flow.protocol == Protocol::Icmp { 0 } else { port };
+                openings.iter().any(|opening| opening.permits(flow.protocol, port))
+            };
+            next.rules.addresses.contains(&flow.peer)
+                && (allowed(&next.rules.opens, flow.peer_port) || allowed(&next.rules.accepts, flow.own_port))
+        });
+        *next.flows.lock() = flows;
+        next
+    }
+
     /// The peer at its other end.
     #[must_use]
     pub fn peer(&self) -> &Arc<Peer> {

@@ -22,6 +22,10 @@ use super::{
 };
 use crate::runtime::status::PeerDirect;
 
+/// For how long a path that has ended is kept, and how many.
+const FORMER: Duration = Duration::from_secs(600);
+const FORMER_MAX: usize = 64;
+
 /// What the gateway has offered about a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectOffer {
@@ -49,6 +53,8 @@ struct State {
 #[derive(Default)]
 pub(super) struct DirectPaths {
     states: BTreeMap<PublicKey, State>,
+    /// Those that ended, and when: they see where connections begin, in case that they are offered again.
+    former: BTreeMap<PublicKey, (Arc<Direct>, Duration)>,
     due: Duration,
 }
 
@@ -102,10 +108,10 @@ impl Control {
             state.path.set_candidates(now.mono, offer.endpoints.clone());
             let changed = *state.direct.rules() != offer.rules;
             if changed {
-                // Without its flows: those that are still allowed continue through the gateway.
-                let up = state.direct.is_up();
-                state.direct = Arc::new(Direct::new(Arc::clone(state.direct.peer()), offer.rules.clone()));
-                state.direct.set_up(up);
+                let peer = Arc::clone(state.direct.peer());
+                let next = Direct::after(peer, offer.rules.clone(), &state.direct);
+                next.set_up(state.direct.is_up());
+                state.direct = Arc::new(next);
             }
             state.offer = offer;
             return changed;
@@ -121,7 +127,10 @@ impl Control {
             return false;
         };
         tracing::info!(peer = %key, name = offer.name, endpoints = ?offer.endpoints, "direct path offered");
-        let direct = Arc::new(Direct::new(peer, offer.rules.clone()));
+        let direct = Arc::new(match self.direct.former.remove(&key) {
+            Some((before, _)) => Direct::after(peer, offer.rules.clone(), &before),
+            None => Direct::new(peer, offer.rules.clone()),
+        });
         let path = Path::new(now.mono, offer.endpoints.clone());
         self.direct.states.insert(key, State { id, offer, path, direct, ups: 0 });
         true
@@ -130,10 +139,15 @@ impl Control {
     /// Removes the peers of paths. True if there were any.
     fn end_direct(&mut self, keys: &[PublicKey], why: &str) -> bool {
         let mut any = false;
+        let now = now().mono;
+        self.direct.former.retain(|_, (_, at)| now.saturating_sub(*at) < FORMER);
         for key in keys {
             if let Some(state) = self.direct.states.remove(key) {
                 any = true;
                 state.direct.set_up(false);
+                if self.direct.former.len() < FORMER_MAX {
+                    self.direct.former.insert(*key, (Arc::clone(&state.direct), now));
+                }
                 self.attempts.remove(&state.id);
                 self.model.remove(&mut self.engine, key);
                 tracing::info!(peer = %key, name = state.offer.name, why, "direct path ended");
@@ -143,8 +157,10 @@ impl Control {
     }
 
     fn publish_direct(&self) {
-        let all: Vec<Arc<Direct>> =
-            self.direct.states.values().map(|state| Arc::clone(&state.direct)).collect();
+        // An address that has another owner by now is the new one's.
+        let former = self.direct.former.values().map(|(direct, _)| direct);
+        let current = self.direct.states.values().map(|state| &state.direct);
+        let all: Vec<Arc<Direct>> = former.chain(current).map(Arc::clone).collect();
         self.engine.plane().set_directs(&all);
     }
 

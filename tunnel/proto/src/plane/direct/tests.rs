@@ -156,6 +156,28 @@ fn a_connection_stays_where_it_began() {
 }
 
 #[test]
+fn flows_return_to_a_path_that_is_offered_again_as_far_as_it_allows_them() {
+    let plane = Plane::new();
+    let before = path(&plane);
+    let [kept, closed, came] = [
+        tcp((OWN, 40_000), (THEIRS, 29500), SYN),
+        udp((OWN, 40_000), (THEIRS, 29500)),
+        tcp((THEIRS, 7), (OWN, 8080), SYN),
+    ];
+    assert!(sends(&before, &kept) && sends(&before, &closed) && takes(&before, &came));
+    before.set_up(false);
+    // One begins anew meanwhile.
+    before.came_by_gateway(THEIRS.into(), &came);
+    let mut rules = before.rules().clone();
+    rules.opens.retain(|opening| opening.protocol != Protocol::Udp);
+    let after = Direct::after(peer(&plane, 3), rules, &before);
+    after.set_up(true);
+    assert!(sends(&after, &tcp((OWN, 40_000), (THEIRS, 29500), ACK)));
+    assert!(!sends(&after, &closed) && !sends(&after, &tcp((OWN, 8080), (THEIRS, 7), ACK)));
+    assert_eq!(after.flows(), 1);
+}
+
+#[test]
 fn flows_are_limited_and_idle_ones_make_way() {
     let direct = path(&Plane::new());
     let begin = |at: u64, port: u16| {

@@ -96,7 +96,10 @@ impl Table<'_> {
             return;
         }
         let absent = if self.has_direct_rules() {
-            ABSENT.replace("ct state established,related meta l4proto 6", "tcp flags & (fin|syn|rst|ack) != syn")
+            ABSENT.replace(
+                "ct state established,related meta l4proto 6",
+                "tcp flags & (fin|syn|rst|ack) != syn",
+            )
         } else {
             ABSENT.to_owned()
         };
