@@ -126,6 +126,7 @@ fn report(poll: u32, peers: Vec<PeerEntry>) -> Report {
         sites: Vec::new(),
         dns: None,
         credentials: Vec::new(),
+        direct_offers: 7,
         interface: serde_json::from_value(interface).unwrap(),
     };
     let group =

@@ -18,6 +18,7 @@ fn policy(c: &mut Criterion) {
             to_groups: Vec::new(),
             ports: (0..8).map(|port| PortRange::new(1000 + port * 10, 1005 + port * 10).ok()).collect(),
             protocols: None,
+            direct: false,
         });
         let (name, rules_of): (Result<Name, _>, _) =
             ("gpu".parse(), Group { allow: allow.collect(), ..Group::default() });

@@ -56,7 +56,7 @@ pub use ecn::Ecn;
 pub use icmp::Unreachable;
 pub use listen::{Listen, ListenerId};
 pub use stack::{
-    ConnectError, Echo, Event, Memory, Ping, Pong, RecvError, Stack, Stats, StreamId, StreamInfo,
+    ConnectError, Echo, Event, Memory, Passes, Ping, Pong, RecvError, Stack, Stats, StreamId, StreamInfo,
 };
 pub use tcp::{CloseReason, State};
 pub use udp::{Datagram, SocketId, UdpError, Undelivered};

@@ -35,6 +35,8 @@ const RESET_RATE: u32 = 1_000;
 const ICMP_RATE: u32 = 1_000;
 /// Answers to packets that wait for a poll.
 const MAX_RAW: usize = 256;
+/// The same for packets of other hosts that are passed on.
+const MAX_PASSED: usize = 1_024;
 /// Destinations whose MTU is remembered, and for how long (RFC 8201 §4).
 const MAX_PATHS: usize = 1_024;
 const PATH_AGE: Nanos = 600 * SEC;
@@ -42,6 +44,9 @@ const PATH_AGE: Nanos = 600 * SEC;
 const STARVED_TURN: usize = 64;
 /// The least MTU an ICMP message may impose on IPv4.
 const MIN_PATH_V4: usize = 576;
+
+/// Whether segments of an unknown connection from one other host to another are passed on as they are.
+pub type Passes = Box<dyn Fn(SocketAddr, SocketAddr) -> bool + Send + Sync>;
 
 /// A stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -251,6 +256,7 @@ pub struct Stack {
     events: VecDeque<Event>,
     control: VecDeque<Control>,
     raw: VecDeque<Vec<u8>>,
+    pass: Option<Passes>,
     echoes: VecDeque<Echo>,
     /// Echo requests that were sent, and what came back.
     pings: HashMap<Ping, Option<Pong>, Keyed>,
@@ -291,6 +297,7 @@ impl Stack {
             events: VecDeque::new(),
             control: VecDeque::new(),
             raw: VecDeque::new(),
+            pass: None,
             echoes: VecDeque::new(),
             pings: HashMap::with_hasher(keyed),
             udp: Udp::new(keyed),

@@ -85,6 +85,23 @@ pub(crate) fn parse_ip(packet: &[u8]) -> Option<Ip<'_>> {
     }
 }
 
+/// Counts a hop of a whole packet. False if it was the last one.
+pub(crate) fn one_hop_less(packet: &mut [u8]) -> bool {
+    let Some(version) = packet.first().map(|first| first >> 4) else { return false };
+    let hops = if version == 4 { 8 } else { 7 };
+    match packet.get_mut(hops) {
+        Some(left) if *left > 1 => *left -= 1,
+        _ => return false,
+    }
+    let header = usize::from(packet[0] & 15) * 4;
+    if version == 4 && packet.len() >= header && header >= 20 {
+        packet[10..12].fill(0);
+        let sum = !checksum::fold(checksum::sum(&packet[..header]));
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+    true
+}
+
 /// The addresses, protocol and start of the payload of a packet that an ICMP error quotes: it may be cut anywhere.
 pub(crate) fn parse_quoted(packet: &[u8]) -> Option<Ip<'_>> {
     match packet.first()? >> 4 {

@@ -185,3 +185,62 @@ fn request(echo: &Echo) -> Vec<u8> {
         _ => Vec::new(),
     }
 }
+
+/// Two hosts whose connection began without the gateway, and which only see each other through it from then on.
+#[test]
+fn segments_of_unknown_connections_pass_if_they_may() {
+    for (own, host) in POD.into_iter().zip(HOST) {
+        let mut pair = Pair::new();
+        let mut server = Stack::new(Config::new(vec![host], [3; 32]));
+        server.listen(Listen::port(80)).expect("listens");
+        let near = pair.pod.connect(NOW, SocketAddr::new(host, 80)).expect("connects");
+        let mut batch = Batch::new(1420);
+        for _ in 0..4 {
+            for turn in [true, false] {
+                let (from, to) =
+                    if turn { (&mut pair.pod, &mut server) } else { (&mut server, &mut pair.pod) };
+                batch.clear();
+                from.poll(NOW, &mut batch);
+                batch.iter().for_each(|packet| to.input(NOW, packet));
+            }
+        }
+        assert_eq!(pair.pod.state(near), State::Established);
+
+        pair.gateway.set_pass(Box::new(move |from, to| {
+            let ends = [(own, host), (host, own)];
+            ends.contains(&(from.ip(), to.ip())) && (from.port() == 80 || to.port() == 80)
+        }));
+        let mut through = |pair: &mut Pair, server: &mut Stack| {
+            let mut hops = Vec::new();
+            for _ in 0..8 {
+                for from in [&mut pair.pod, server] {
+                    batch.clear();
+                    from.poll(NOW, &mut batch);
+                    batch.iter().for_each(|packet| pair.gateway.input(NOW, packet));
+                }
+                batch.clear();
+                pair.gateway.poll(NOW, &mut batch);
+                for packet in batch.iter() {
+                    let v4 = packet[0] >> 4 == 4;
+                    hops.push(packet[if v4 { 8 } else { 7 }]);
+                    let for_pod = if v4 { packet[19] == 1 } else { packet[39] == 1 };
+                    let to = if for_pod { &mut pair.pod } else { &mut *server };
+                    to.input(NOW, packet);
+                }
+            }
+            hops
+        };
+        let text = vec![7; 3_000];
+        assert_eq!(pair.pod.send(NOW, near, &text), text.len());
+        let hops = through(&mut pair, &mut server);
+        assert!(!hops.is_empty() && hops.iter().all(|left| *left == 63), "{hops:?}");
+        assert_eq!((pair.pod.state(near), pair.gateway.stats().resets), (State::Established, 0));
+        assert!(server.stats().packets_in > 4, "{:?}", server.stats());
+
+        // What may not pass is reset, as without all this.
+        pair.gateway.set_pass(Box::new(|_, _| false));
+        assert_eq!(pair.pod.send(NOW, near, &text), text.len());
+        through(&mut pair, &mut server);
+        assert_eq!(pair.pod.state(near), State::Closed);
+    }
+}

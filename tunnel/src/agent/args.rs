@@ -62,6 +62,9 @@ pub struct AgentArgs {
     /// [default: 127.0.0.1:9588, or a free port]
     #[arg(long, value_name = "ADDR", env = "WARREN_CREDENTIALS")]
     pub credentials: Option<ListenAddress>,
+    /// Exchange no packets with other pods directly: all of them pass the gateway
+    #[arg(long, env = "WARREN_GATEWAY_ONLY")]
+    pub gateway_only: bool,
     /// File with an enrolment token, used instead of a configuration; WARREN_TOKEN may hold the token itself
     #[arg(long, value_name = "FILE", env = "WARREN_TOKEN_FILE", conflicts_with = "config")]
     pub token_file: Option<PathBuf>,

@@ -250,6 +250,7 @@ fn status(
     read: KernelStatus,
 ) -> Status {
     let peer = |peer: KernelPeerStatus| Peer {
+        direct: None,
         endpoint_name: names.get(&peer.public_key).map(ToString::to_string),
         public_key: peer.public_key.to_string(),
         preshared_key: peer.preshared_key_set,

@@ -14,6 +14,7 @@ mod carriers;
 mod choice;
 mod confinement;
 mod credentials;
+mod direct;
 mod echo;
 mod enrolled;
 mod events;

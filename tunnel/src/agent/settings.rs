@@ -57,6 +57,8 @@ pub struct Settings {
     pub planned_rate: Option<u32>,
     /// Where programs get credentials of clouds.
     pub credentials: Option<ListenAddress>,
+    /// Whether all packets to other pods pass the gateway.
+    pub gateway_only: bool,
     /// Folder for run-time files.
     pub folder: PathBuf,
     /// Proxies and port forwards of a tunnel without an interface.
@@ -119,6 +121,7 @@ impl Settings {
             device: args.device,
             planned_rate: args.planned_rate,
             credentials: args.credentials,
+            gateway_only: args.gateway_only,
             folder: folders::runtime_folder()?,
             services: args.services.clone(),
             carriers,
@@ -147,6 +150,7 @@ impl Settings {
             device: args.device,
             planned_rate: args.planned_rate,
             credentials: args.credentials,
+            gateway_only: args.gateway_only,
             folder: folders::runtime_folder()?,
             services: args.services.clone(),
             carriers,

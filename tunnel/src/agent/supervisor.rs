@@ -16,6 +16,7 @@ use super::{
     backend,
     choice::{Backend, Chosen},
     credentials::{CredentialServer, Programs},
+    direct::DirectClient,
     enrolled,
     events::{Event, Reloader},
     hooks::{self, Stage},
@@ -46,8 +47,23 @@ pub(super) struct Agent {
     /// Changes to the machine; `None` without an interface.
     network: Option<Network>,
     pub(super) tunnel: Box<dyn Tunnel>,
-    credentials: Option<CredentialServer>,
+    services: Services,
     source: Arc<MetricsSource>,
+}
+
+/// What talks with the gateway through the tunnel. It ends before the tunnel does.
+struct Services {
+    credentials: Option<CredentialServer>,
+    _direct: Option<DirectClient>,
+}
+
+impl Services {
+    fn start(settings: &Settings, tunnel: &dyn Tunnel, supervisor: &Supervisor) -> Result<Self> {
+        Ok(Self {
+            credentials: CredentialServer::start(settings, tunnel.way(), supervisor)?,
+            _direct: DirectClient::start(settings, tunnel, supervisor)?,
+        })
+    }
 }
 
 impl Agent {
@@ -88,8 +104,8 @@ impl Agent {
             let tunnel = Self::bring_up_alone(&settings, chosen, private, events, source.supervisor())?;
             source.set(tunnel.handle());
             watch_gateways(&settings, tunnel.as_ref(), events, source.supervisor())?;
-            let credentials = CredentialServer::start(&settings, tunnel.way(), source.supervisor())?;
-            return Ok(Self { settings, network: None, tunnel, credentials, source: Arc::clone(source) });
+            let services = Services::start(&settings, tunnel.as_ref(), source.supervisor())?;
+            return Ok(Self { settings, network: None, tunnel, services, source: Arc::clone(source) });
         };
         if settings.services.requested() {
             return Err(Problem::new(
@@ -102,11 +118,11 @@ impl Agent {
             Ok(tunnel) => {
                 source.set(tunnel.handle());
                 let up = watch_gateways(&settings, tunnel.as_ref(), events, source.supervisor())
-                    .and_then(|()| CredentialServer::start(&settings, tunnel.way(), source.supervisor()));
+                    .and_then(|()| Services::start(&settings, tunnel.as_ref(), source.supervisor()));
                 match up {
-                    Ok(credentials) => {
+                    Ok(services) => {
                         let source = Arc::clone(source);
-                        Ok(Self { settings, network: Some(network), tunnel, credentials, source })
+                        Ok(Self { settings, network: Some(network), tunnel, services, source })
                     }
                     Err(problem) => {
                         source.clear();
@@ -180,7 +196,7 @@ impl Agent {
 
     /// Variables by which programs find credentials of clouds.
     pub(super) fn programs(&self) -> Programs {
-        self.credentials.as_ref().map(CredentialServer::programs).unwrap_or_default()
+        self.services.credentials.as_ref().map(CredentialServer::programs).unwrap_or_default()
     }
 
     /// Handles events until one ends the agent, then undoes all changes.
@@ -234,9 +250,9 @@ impl Agent {
     }
 
     fn down(self) {
-        let Self { settings, network, tunnel, credentials, source } = self;
+        let Self { settings, network, tunnel, services, source } = self;
         source.supervisor().end();
-        drop(credentials);
+        drop(services);
         let Settings { interface, config, .. } = &settings;
         if network.is_some()
             && let Err(problem) = hooks::run(Stage::PreDown, &config.interface.pre_down, interface)

@@ -1,12 +1,18 @@
 //! The tunnel, independent of its backend.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
+use ipnet::IpNet;
 use warren_proto::engine::Liveness;
 use warren_wire::{PublicKey, config::Config};
 
 use super::{credentials::Way, events::Reloader, proxies::Proxies};
 use crate::runtime::{
+    control::DirectOffer,
     net,
     problem::{Context, Problem, Result},
     status::Status,
@@ -70,6 +76,15 @@ pub(super) trait TunnelHandle: Send + Sync {
     fn signs(&self, _: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Liveness)>)> {
         Err(Problem::new("the kernel's WireGuard reports no signs of life"))
     }
+    /// Addresses in these ranges that packets were sent to since the last time, and this end's own UDP addresses.
+    ///
+    /// # Errors
+    /// When the tunnel has ended, is late, or does not know.
+    fn destinations(&self, _: &[IpNet]) -> Result<(Vec<IpAddr>, Vec<SocketAddr>)> {
+        Err(Problem::new("the kernel's WireGuard reports no destinations"))
+    }
+    /// Replaces the peers that may be reached directly.
+    fn set_direct(&self, _: Vec<DirectOffer>) {}
     /// Starts a handshake with a peer.
     fn probe(&self, _: PublicKey) {}
 }

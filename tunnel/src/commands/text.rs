@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, fmt::Write as _};
 
+use warren_wire::gateway::{Opening, Protocol};
+
 use crate::runtime::status::{Buffers, Peer, Rate, Services, Status};
 
 /// The text of one interface.
@@ -134,6 +136,17 @@ fn peer(out: &mut String, peer: &Peer, at: f64, rate: Option<Rate>) {
             line("tls endpoint", endpoint);
         }
     }
+    if let Some(direct) = &peer.direct {
+        let path = if direct.up { "direct" } else { "through the gateway" };
+        line("pod", &format!("{}, {}", direct.name, list(&direct.addresses)));
+        let opens: Vec<String> = direct.opens.iter().map(opening).collect();
+        line("opens", &if opens.is_empty() { "nothing".to_owned() } else { opens.join(", ") });
+        line("path", &format!("{path}; {} flows, came up {} times", direct.flows, direct.ups));
+        line("offer ends", &format!("in {} s unless the gateway repeats it", direct.seconds_left));
+        if direct.refused > 0 {
+            line("refused", &format!("{} packets that no rule allows", direct.refused));
+        }
+    }
     line(
         "allowed ips",
         &if peer.allowed_ips.is_empty() { "(none)".to_owned() } else { list(&peer.allowed_ips) },
@@ -165,6 +178,15 @@ fn peer(out: &mut String, peer: &Peer, at: f64, rate: Option<Rate>) {
     }
     if !peer.drops.is_empty() {
         line("dropped", &drops(peer.drops.iter()));
+    }
+}
+
+fn opening(of: &Opening) -> String {
+    let name = of.protocol.name();
+    match (of.protocol, of.first, of.last) {
+        (Protocol::Icmp, ..) => name.to_owned(),
+        (_, first, last) if first == last => format!("{name} {first}"),
+        (_, first, last) => format!("{name} {first}-{last}"),
     }
 }
 

@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use warren_budget::Source;
 use warren_lease::{Enrolment as Joining, Grant, Refusal};
 use warren_wire::enrolment::{
-    Answer, ChannelBinding, CredentialService, Dns, DnsZone, ENROL_PATH, Enrol, Kind, MEDIA_TYPE,
-    PROBLEM_TYPE, Problem, Proof, Purpose, RELEASE_PATH, REPORT_MAX, REPORT_PATH, REQUEST_MAX, Release,
-    ReportRequest, Version,
+    Answer, ChannelBinding, CredentialService, DirectService, Dns, DnsZone, ENROL_PATH, Enrol, Kind,
+    MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof, Purpose, RELEASE_PATH, REPORT_MAX, REPORT_PATH, REQUEST_MAX,
+    Release, ReportRequest, Version,
 };
 use warren_wire::gateway::{GatewayConfig, PeerSettings};
 use warren_wire::token::{CLOCK_SKEW, Claims, GatewaySet, KeyId, KeyRing, TokenError, VerifyingKey};
@@ -82,6 +82,7 @@ pub struct Enrolment {
     dns: Dns,
     zones: Vec<DnsZone>,
     credentials: BTreeMap<Name, CredentialService>,
+    direct: BTreeMap<Name, DirectService>,
     peers: PeerSettings,
     limits: Arc<RequestLimits>,
     leases: LeaseService,
@@ -173,6 +174,11 @@ impl Enrolment {
                 .groups
                 .keys()
                 .filter_map(|group| Some((group.clone(), config.credential_service(group)?)))
+                .collect(),
+            direct: config
+                .groups
+                .keys()
+                .filter_map(|group| Some((group.clone(), config.direct_service(group)?)))
                 .collect(),
             peers: config.peers,
             limits,
@@ -348,6 +354,7 @@ impl Enrolment {
             version: Version,
             routes: self.routes.get(&grant.group).cloned().unwrap_or_default(),
             credentials: self.credentials.get(&grant.group).cloned(),
+            direct: self.direct.get(&grant.group).cloned(),
             group: grant.group,
             addresses: grant.addresses,
             dns: self.dns.clone(),

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use ipnet::IpNet;
 use tokio::sync::watch;
 use warren_lease::policy::{Denial, Flow, Policy, RateLimit};
-use warren_wire::gateway::{Congestion, FlowTarget, GatewayConfig, RuleTest};
+use warren_wire::gateway::{Congestion, FlowTarget, GatewayConfig, Opening, Protocol, RuleTest};
 use warren_wire::{Name, reserved};
 
 /// The current rules, which a reload replaces.
@@ -20,6 +20,8 @@ pub(super) struct Access {
 
 struct Rules {
     policy: Policy,
+    /// What direct rules let one group begin with another.
+    openings: BTreeMap<(Name, Name), Vec<Opening>>,
     groups: BTreeMap<Name, Group>,
     /// Of peers without a group.
     congestion: Congestion,
@@ -120,6 +122,7 @@ impl Rules {
         };
         Self {
             policy: Policy::compile(&config.groups),
+            openings: openings(config),
             groups: config.groups.iter().map(|(name, of)| (name.clone(), group(name, of))).collect(),
             congestion: config.congestion,
             pool: config.pool.prefixes.clone(),
@@ -128,6 +131,15 @@ impl Rules {
             credential_requests_per_minute: config.limits.credential_requests_per_minute_and_peer,
         }
     }
+}
+
+/// What direct rules open, by the groups at both ends.
+fn openings(config: &GatewayConfig) -> BTreeMap<(Name, Name), Vec<Opening>> {
+    let direct = config.groups.iter().flat_map(|(from, group)| {
+        let rules = group.allow.iter().filter(|rule| rule.direct);
+        rules.flat_map(move |rule| rule.to_groups.iter().map(move |to| (from, to)))
+    });
+    direct.map(|(from, to)| ((from.clone(), to.clone()), config.openings(from, to))).collect()
 }
 
 impl Access {
@@ -211,6 +223,21 @@ impl Access {
             return Err(Denial::Destination);
         }
         Ok(())
+    }
+
+    /// What direct rules let pods of one group begin with pods of another.
+    pub(super) fn openings(&self, from: &Name, to: &Name) -> Vec<Opening> {
+        self.rules.load().openings.get(&(from.clone(), to.clone())).cloned().unwrap_or_default()
+    }
+
+    /// Whether a segment between pods of two groups may belong to a connection that a direct rule allows, of either side.
+    pub(super) fn continues(&self, (from, source): (&Name, u16), (to, destination): (&Name, u16)) -> bool {
+        let rules = self.rules.load();
+        let opens = |from: &Name, to: &Name, port| {
+            let openings = rules.openings.get(&(from.clone(), to.clone()));
+            openings.is_some_and(|all| all.iter().any(|opening| opening.permits(Protocol::Tcp, port)))
+        };
+        opens(from, to, destination) || opens(to, from, source)
     }
 
     /// Whether a rule of `group` is about the group of this name.

@@ -7,6 +7,7 @@
 //!  sites ----+          |                                       |
 //!                       +--> name server --> resolvers           |
 //!                       +--> credentials --> STS, Google         |
+//!                       +--> direct: pairs of pods that need no gateway between them
 //!                                                               +--> network, or another site's gateway
 //!  operators --> control socket: peers, evict, drain, revoke, reload
 //! ```
@@ -16,11 +17,13 @@ pub mod admin;
 mod audit;
 mod confinement;
 mod credentials;
+mod direct;
 mod enrolment_handler;
 mod events;
 #[cfg(test)]
 pub(crate) mod example;
 pub(crate) mod forward;
+mod in_tunnel;
 pub mod model;
 mod name_server;
 pub mod page;

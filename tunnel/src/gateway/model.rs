@@ -42,6 +42,9 @@ pub struct GatewayStatus {
     /// Credentials given to pods, by cloud.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<CredentialStatus>,
+    /// Direct paths offered to pods since the start, each repetition counted.
+    #[serde(default)]
+    pub direct_offers: u64,
     /// The interface, without its peers.
     pub interface: Status,
 }
@@ -338,6 +341,12 @@ impl GatewayStatus {
             "counter",
             "Dropped datagrams: above a rate, too large, or over the flow limit.",
             &[("", counters.dropped)],
+        );
+        one(
+            "direct_offers_total",
+            "counter",
+            "Direct paths offered to pods, each repetition counted; their traffic is in no counter of the gateway.",
+            &[("", self.direct_offers)],
         );
         if let Some(dns) = &self.dns {
             one(

@@ -28,6 +28,7 @@ use super::access::Access;
 use super::admin::server;
 use super::audit::Audit;
 use super::credentials::{self, CredentialServer};
+use super::direct::{self, DirectServer};
 use super::enrolment_handler::EnrolmentHandler;
 use super::events::Events;
 use super::forward::{self, Forward, ForwardContext, Forwarder, Prepared};
@@ -101,6 +102,7 @@ pub(super) struct Inner {
     forwarding: Forwarding,
     name_server: Option<NameServer>,
     credentials: Option<CredentialServer>,
+    direct: Option<DirectServer>,
     sites: Sites,
     store: Arc<dyn Store>,
     presence: Mutex<Option<Presence>>,
@@ -247,6 +249,16 @@ impl Running {
             };
             CredentialServer::start(&config, &inside, context)?
         };
+        let direct = {
+            let context = direct::Context {
+                runtime: runtime.handle().clone(),
+                key: key.clone(),
+                peer_table: Arc::clone(&peer_table),
+                access: Arc::clone(&access),
+                interface: interface.clone(),
+            };
+            DirectServer::start(&config, &inside, context)?
+        };
         let inner = Arc::new(Inner {
             path,
             config: Mutex::new(config),
@@ -262,6 +274,7 @@ impl Running {
             forwarding,
             name_server,
             credentials,
+            direct,
             sites,
             store,
             presence: Mutex::new(None),

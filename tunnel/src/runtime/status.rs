@@ -7,6 +7,7 @@ use std::{
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use warren_wire::gateway::Opening;
 
 /// The status of an interface at one moment. Contains no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -268,6 +269,27 @@ pub struct PeerCarrier {
     pub tls_endpoint: Option<String>,
 }
 
+/// The direct path to another pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerDirect {
+    /// The pod, as `HOST.GROUP`.
+    pub name: String,
+    /// Its addresses inside the tunnel.
+    pub addresses: Vec<IpAddr>,
+    /// Flows that this end may begin on the path.
+    pub opens: Vec<Opening>,
+    /// Whether packets take the path; otherwise they pass the gateway.
+    pub up: bool,
+    /// How often it came up.
+    pub ups: u64,
+    /// Flows that take it while it is up.
+    pub flows: u64,
+    /// Packets of the pod that no rule allowed.
+    pub refused: u64,
+    /// Seconds until it ends unless the gateway offers it again.
+    pub seconds_left: u64,
+}
+
 /// One offload of the device or the socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offload {
@@ -293,6 +315,9 @@ pub struct Peer {
     /// The carrier, if the peer does not have only UDP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carrier: Option<PeerCarrier>,
+    /// The direct path to it, if it is a pod that is also reached through the gateway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct: Option<PeerDirect>,
     /// Its prefixes.
     pub allowed_ips: Vec<IpNet>,
     /// Seconds between keepalives.
@@ -366,6 +391,8 @@ impl Rate {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use warren_wire::gateway::Protocol;
+
     use super::*;
 
     /// An interface with everything that can be shown.
@@ -383,6 +410,7 @@ pub(crate) mod tests {
                 connections: Some(2),
                 tls_endpoint: Some("hub.example.net:443".into()),
             }),
+            direct: None,
             allowed_ips: vec!["10.100.0.0/24".parse().unwrap(), "fd00::/64".parse().unwrap()],
             persistent_keepalive: Some(25),
             last_handshake: Some(1_800_000_000.0 - 75.0),
@@ -402,6 +430,16 @@ pub(crate) mod tests {
             endpoint: None,
             endpoint_name: Some("gone.example.net:51820".into()),
             carrier: None,
+            direct: Some(PeerDirect {
+                name: "train-1.trainers".into(),
+                addresses: vec!["10.100.0.7".parse().unwrap()],
+                opens: vec![Opening { protocol: Protocol::Tcp, first: 29500, last: 29599 }],
+                up: true,
+                ups: 2,
+                flows: 3,
+                refused: 1,
+                seconds_left: 12,
+            }),
             allowed_ips: vec![],
             persistent_keepalive: None,
             last_handshake: None,

@@ -55,6 +55,9 @@ pub type Routes = Box<dyn Fn(IpAddr) -> bool + Send + Sync>;
 /// The congestion control of a new stream to an address.
 pub type Controllers = Box<dyn Fn(IpAddr) -> Congestion + Send + Sync>;
 
+/// Whether segments of an unknown connection, from one other host to another, are passed on as they are. Else they are refused.
+pub type Passes = warren_netstack::Passes;
+
 /// How to make the device.
 pub struct UserConfig {
     /// Own addresses inside the tunnel.
@@ -71,6 +74,8 @@ pub struct UserConfig {
     pub routes: Routes,
     /// Accept traffic to any address, for [`Net::forward`], with at most this many streams.
     pub forward: Option<usize>,
+    /// Segments between other hosts that are not ended here.
+    pub pass: Option<Passes>,
 }
 
 impl UserConfig {

@@ -63,9 +63,13 @@ pub(super) enum Side {
 
 impl Shared {
     pub(super) fn new(config: UserConfig) -> io::Result<Arc<Self>> {
+        let mut stack = Stack::new(config.stack());
+        if let Some(pass) = config.pass {
+            stack.set_pass(pass);
+        }
         Ok(Arc::new(Self {
             state: Mutex::new(State {
-                stack: Stack::new(config.stack()),
+                stack,
                 mtu: config.mtu,
                 asleep: false,
                 closed: false,

@@ -33,6 +33,7 @@ fn device(address: IpAddr, memory: usize) -> (Driver, Net) {
         }),
         seed: [u8::from(address == LEFT); 32],
         forward: None,
+        pass: None,
         routes: Box::new(|to| to == LEFT || to == RIGHT || to == IpAddr::from([10, 0, 0, 3])),
     })
     .unwrap();

@@ -109,8 +109,9 @@ fn rules() -> impl Strategy<Value = Vec<Allow>> {
     let range = (1..40_u16, 0..10_u16).prop_map(|(first, more)| PortRange::new(first, first + more).unwrap());
     let ports = prop::option::of(prop::collection::vec(range, 0..4));
     let protocols = prop::option::of(prop::collection::vec(prop::sample::select(&Protocol::ALL[..]), 0..3));
-    let rule = (prop::collection::vec(net, 0..4), ports, protocols)
-        .prop_map(|(to, ports, protocols)| Allow { to, to_groups: Vec::new(), ports, protocols });
+    let rule = (prop::collection::vec(net, 0..4), ports, protocols).prop_map(|(to, ports, protocols)| {
+        Allow { to, to_groups: Vec::new(), ports, protocols, direct: false }
+    });
     prop::collection::vec(rule, 0..12)
 }
 

@@ -9,6 +9,11 @@ const MAX_ECHOES: usize = 256;
 const MAX_PINGS: usize = 4_096;
 
 impl Stack {
+    /// Decides on segments of unknown connections between other hosts from now on (with `accept_any`).
+    pub fn set_pass(&mut self, pass: Passes) {
+        self.pass = Some(pass);
+    }
+
     /// Answers a deferred incoming connection. It is the caller's from now on: [`Event::Connected`] or [`Event::Closed`]
     /// comes next, and it is to be closed or aborted.
     pub fn admit(&mut self, now: Duration, id: StreamId) {

@@ -71,8 +71,22 @@ impl Stack {
         if fresh && let Some(listener) = self.listeners.find(&local) {
             return self.incoming(listener, flow, &tcp);
         }
+        if !fresh && self.pass.as_ref().is_some_and(|passes| passes(remote, local)) {
+            return self.pass_on(ip.whole);
+        }
         self.refuse(&flow, &tcp);
         None
+    }
+
+    /// Sends a packet on its way, as a router does.
+    fn pass_on(&mut self, packet: &[u8]) -> Option<()> {
+        let mut packet = packet.to_vec();
+        if self.raw.len() >= MAX_PASSED || packet.len() > self.config.mtu || !wire::one_hop_less(&mut packet)
+        {
+            return None;
+        }
+        self.raw.push_back(packet);
+        Some(())
     }
 
     /// A segment for a connection in TIME-WAIT (RFC 9293 §3.10.7.4, RFC 6191). True when the flow is free again.

@@ -28,6 +28,8 @@ pub struct Liveness {
     pub heard: Option<Duration>,
     /// Handshakes of ours that were answered so far.
     pub handshakes: u64,
+    /// Handshakes of the other end whose answer has arrived there, so far.
+    pub confirmed: u64,
     /// Round trip of the last of them.
     pub rtt: Option<Duration>,
 }
@@ -45,6 +47,7 @@ impl Engine {
             received: peer.traffic().rx_packets,
             heard: peer.last_received(),
             handshakes: state.initiated,
+            confirmed: state.answered,
             rtt: state.rtt,
         })
     }

@@ -22,8 +22,10 @@
 //!
 //! If a [`Wakeup`] is `needed`, the control side must be woken.
 
+mod direct;
 mod drops;
 mod endpoint;
+mod flow;
 mod index;
 mod peer;
 mod reader;
@@ -41,6 +43,8 @@ use arc_swap::ArcSwap;
 
 use crate::allowed::AllowedIps;
 
+pub use direct::{Direct, DirectRules};
+use direct::{Directs, Watch};
 pub use drops::{DropReason, Drops};
 pub use endpoint::{Carrier, Endpoint, StreamId};
 pub(crate) use index::PLACE_BITS;
@@ -63,6 +67,8 @@ pub struct Plane {
     routes_version: AtomicU64,
     /// The table of `routes` alone: peers hold this, and not the peers, or they would keep each other alive.
     table: Arc<ArcSwap<AllowedIps<PeerId>>>,
+    /// Beside the routes; a change counts as one of theirs.
+    directs: ArcSwap<Directs>,
     sessions: SessionTable,
     sessions_version: AtomicU64,
     queue: Arc<WakeupQueue>,
@@ -76,6 +82,7 @@ impl Plane {
             routes: ArcSwap::from_pointee(Routes { table: Arc::clone(&table), peers: Vec::new() }),
             routes_version: AtomicU64::new(0),
             table: Arc::new(ArcSwap::new(table)),
+            directs: ArcSwap::default(),
             sessions: SessionTable::new(),
             sessions_version: AtomicU64::new(0),
             queue: Arc::default(),
@@ -120,6 +127,30 @@ impl Plane {
         }
         session.peer.set_sealer(Some(Arc::clone(&session.send)));
         session.peer.want(CONFIRMED)
+    }
+
+    /// Replaces all direct paths.
+    pub fn set_directs(&self, directs: &[Arc<Direct>]) {
+        let watch = self.directs.load().watch().cloned();
+        self.directs.store(Arc::new(Directs::new(directs, watch)));
+        self.routes_version.fetch_add(1, Ordering::Release);
+    }
+
+    /// The addresses inside these ranges that packets were sent to since the last call. None are noted before the first one.
+    #[must_use]
+    pub fn take_destinations(&self, nets: &[ipnet::IpNet]) -> Vec<IpAddr> {
+        let directs = self.directs.load_full();
+        let seen = match directs.watch() {
+            Some(watch) if watch.is_of(nets) => watch.take(),
+            _ => {
+                let watch = (!nets.is_empty()).then(|| Arc::new(Watch::new(nets.to_vec())));
+                self.directs.store(Arc::new(directs.watched(watch)));
+                Vec::new()
+            }
+        };
+        // Readers note a destination once a version.
+        self.routes_version.fetch_add(1, Ordering::Release);
+        seen
     }
 
     /// Counters of dropped packets that belong to no peer.

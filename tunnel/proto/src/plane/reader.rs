@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use super::direct::Directs;
 use super::{Peer, Plane, Routes, Session};
 
 /// Sessions kept at hand, by the low bits of the index.
@@ -18,6 +20,9 @@ pub struct Reader {
     plane: Arc<Plane>,
     routes: Arc<Routes>,
     routes_version: u64,
+    directs: Arc<Directs>,
+    /// The last destination that was noted.
+    noted: Option<IpAddr>,
     /// The last destination with its peer's place.
     last: Option<(IpAddr, usize)>,
     sessions: [Option<Arc<Session>>; SESSIONS],
@@ -29,13 +34,75 @@ impl Reader {
         let routes_version = plane.routes_version.load(Ordering::Acquire);
         let sessions_version = plane.sessions_version.load(Ordering::Acquire);
         let routes = plane.routes.load_full();
-        Self { plane, routes, routes_version, last: None, sessions: Default::default(), sessions_version }
+        let directs = plane.directs.load_full();
+        Self {
+            plane,
+            routes,
+            routes_version,
+            directs,
+            noted: None,
+            last: None,
+            sessions: Default::default(),
+            sessions_version,
+        }
     }
 
     /// The plane.
     #[must_use]
     pub fn plane(&self) -> &Arc<Plane> {
         &self.plane
+    }
+
+    /// The peer that a packet is sent to: the one at the other end of a [direct path](super::Direct) if the packet takes it,
+    /// otherwise as [`Reader::route_from`].
+    #[inline]
+    pub fn route_packet(
+        &mut self,
+        now: Duration,
+        src: impl FnOnce() -> Option<IpAddr>,
+        dst: IpAddr,
+        packet: &[u8],
+    ) -> Option<&Arc<Peer>> {
+        self.refresh_routes();
+        if self.noted != Some(dst)
+            && let Some(watch) = self.directs.watch()
+        {
+            self.noted = Some(dst);
+            watch.note(dst);
+        }
+        if self.takes_direct_path(now, dst, packet) {
+            return self.directs.at(dst).map(|direct| direct.peer());
+        }
+        self.route_from(src, dst)
+    }
+
+    /// Whether there are direct paths.
+    #[inline]
+    #[must_use]
+    pub fn has_direct_paths(&self) -> bool {
+        !self.directs.is_empty()
+    }
+
+    /// Whether a packet takes a direct path.
+    #[must_use]
+    #[inline]
+    pub fn takes_direct_path(&self, now: Duration, dst: IpAddr, packet: &[u8]) -> bool {
+        !self.directs.is_empty() && self.directs.at(dst).is_some_and(|direct| direct.sends(now, dst, packet))
+    }
+
+    /// Whether a packet of `peer` may come by a direct path; `None` if it came by none.
+    #[inline]
+    pub fn direct_permits(&mut self, now: Duration, peer: &Peer, src: IpAddr, packet: &[u8]) -> Option<bool> {
+        self.refresh_routes();
+        if self.directs.is_empty() {
+            return None;
+        }
+        let direct = self.directs.at(src)?;
+        if direct.peer().id() == peer.id() {
+            return Some(direct.takes(now, src, packet));
+        }
+        direct.came_by_gateway(src, packet);
+        None
     }
 
     /// The peer that a packet from `src` is sent to: that of the destination, or the one [through](Peer::via) which it is reached.
@@ -110,8 +177,10 @@ impl Reader {
         let version = self.plane.routes_version.load(Ordering::Acquire);
         if version != self.routes_version {
             self.routes = self.plane.routes.load_full();
+            self.directs = self.plane.directs.load_full();
             self.routes_version = version;
             self.last = None;
+            self.noted = None;
         }
     }
 }

@@ -23,7 +23,7 @@ use hyper::{Method, Request, header};
 use ring::hmac;
 use tokio::sync::{Semaphore, oneshot};
 use warren_proxy::net::{Gone, Listen as _, Listener, SystemListener};
-use warren_wire::enrolment::{ChannelBinding, CredentialService};
+use warren_wire::enrolment::{ChannelBinding, CredentialService, Purpose};
 use warren_wire::gateway::{AWS_PATH, GOOGLE_PATH, TRANSFER_MAX, TRANSFERS_PATH};
 
 use self::files::Files;
@@ -220,7 +220,7 @@ async fn answer(relay: &Relay, request: Request<Incoming>) -> Answer {
     let Some(service) = service.filter(serves) else {
         return refusal(403, "NoGrant", "the gateway grants this pod's group no objects of this cloud");
     };
-    let prove = |challenge: &ChannelBinding| relay.enrolled.prove(challenge);
+    let prove = |challenge: &ChannelBinding| relay.enrolled.prove(Purpose::Credentials, challenge);
     let sent = (path == TRANSFERS_PATH).then_some(body);
     match relay.way.ask(&service.servers, path, sent, &prove).await {
         Ok((status, body)) => http1::json(status, body),

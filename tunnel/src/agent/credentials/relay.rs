@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_SIZE: usize = 64 << 10;
 
 /// Proves to the gateway in use that a request comes from this agent.
-pub(super) type Prove<'a> = &'a (dyn Fn(&ChannelBinding) -> Option<Proof> + Send + Sync);
+pub(in crate::agent) type Prove<'a> = &'a (dyn Fn(&ChannelBinding) -> Option<Proof> + Send + Sync);
 
 /// The network in which the gateway's address is.
 pub(in crate::agent) enum Way {
@@ -46,7 +46,7 @@ impl Way {
     ///
     /// # Errors
     /// One line.
-    pub(super) async fn ask(
+    pub(in crate::agent) async fn ask(
         &self,
         servers: &[SocketAddr],
         path: &str,

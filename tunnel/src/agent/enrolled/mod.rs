@@ -13,13 +13,16 @@ mod state;
 mod watch;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use parking_lot::Mutex;
 use warren_wire::config::{Config, Interface, Peer, TlsEndpoint};
-use warren_wire::enrolment::{Answer, ChannelBinding, CredentialService, HostInfo, Proof, Purpose};
+use warren_wire::enrolment::{
+    Answer, ChannelBinding, CredentialService, DirectService, HostInfo, Proof, Purpose,
+};
 use warren_wire::token::Claims;
 use warren_wire::{Name, PrivateKey, PublicKey, Token};
 
@@ -183,10 +186,20 @@ impl Enrolled {
         self.lease.lock().answer.credentials.clone().filter(|service| service.aws || service.google)
     }
 
-    /// A proof for the gateway in use that a request for credentials comes from this agent.
-    pub(super) fn prove(&self, challenge: &ChannelBinding) -> Option<Proof> {
+    /// Where the gateways offer direct paths, as of the latest enrolment.
+    pub(super) fn direct(&self) -> Option<DirectService> {
+        self.lease.lock().answer.direct.clone()
+    }
+
+    /// The addresses of this pod.
+    pub(super) fn addresses(&self) -> Vec<IpAddr> {
+        self.lease.lock().answer.addresses.clone()
+    }
+
+    /// A proof for the gateway in use that a request through the tunnel comes from this agent.
+    pub(super) fn prove(&self, purpose: Purpose, challenge: &ChannelBinding) -> Option<Proof> {
         let active = self.lease.lock().active;
-        Proof::make(Purpose::Credentials, &self.key, &active, challenge)
+        Proof::make(purpose, &self.key, &active, challenge)
     }
 
     /// The keys of the gateways, and the index of the active one.

@@ -130,6 +130,7 @@ impl UserspaceTunnel {
                 seed,
                 routes: Box::new(move |to| routed.route(to).is_some()),
                 forward: None,
+                pass: None,
             })
             .while_doing(|| "cannot start the netstack".into())?;
             Ok((Device::User(Box::new(driver)), Stack::Netstack(net)))

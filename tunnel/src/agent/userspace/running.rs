@@ -1,7 +1,12 @@
 //! A running tunnel: reloads, and what others may ask of it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
+use ipnet::IpNet;
 use warren_device::user::Congestion;
 use warren_proto::engine::Liveness;
 use warren_wire::{PublicKey, config::Config};
@@ -15,7 +20,7 @@ use crate::{
         tunnel::{Tunnel, TunnelHandle},
     },
     runtime::{
-        control::{self, Command, Handle},
+        control::{self, Command, DirectOffer, Handle},
         log,
         problem::{Problem, Result},
         status::Status,
@@ -159,6 +164,14 @@ impl TunnelHandle for Handle {
 
     fn signs(&self, keys: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Liveness)>)> {
         self.request(|answer| Command::Liveness(keys, answer))
+    }
+
+    fn destinations(&self, nets: &[IpNet]) -> Result<(Vec<IpAddr>, Vec<SocketAddr>)> {
+        self.request(|answer| Command::Destinations(nets.to_vec(), answer))
+    }
+
+    fn set_direct(&self, offers: Vec<DirectOffer>) {
+        self.send(Command::Direct(offers));
     }
 
     fn probe(&self, key: PublicKey) {

@@ -14,6 +14,7 @@ use std::{
 };
 
 use signal_hook::consts::{SIGINT, SIGTERM};
+use warren_wire::gateway::Protocol;
 
 use self::report::{Answer, Report};
 use super::print_error;
@@ -22,7 +23,7 @@ use crate::{
     runtime::{
         host::InterfaceName,
         problem::{Context as _, Problem, Result},
-        status::Status,
+        status::{PeerDirect, Status},
         uapi::{self, Gateway, PingRequest, Pong},
     },
 };
@@ -137,6 +138,9 @@ struct Via {
     endpoint: Option<String>,
     /// `udp` or `tls`.
     carrier: String,
+    /// Whether it is the destination itself, without a gateway.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    direct: bool,
 }
 
 /// What an agent reports about its peers.
@@ -176,8 +180,24 @@ impl Route {
         })
     }
 
-    /// The peer with the longest prefix that contains the destination.
+    /// The pod itself if a direct path leads there, else the peer with the longest prefix that contains the destination.
     fn via(&self, to: IpAddr) -> Option<Via> {
+        let direct = self.status.peers.iter().find_map(|peer| {
+            let takes = |of: &&PeerDirect| {
+                let echo = of.opens.iter().any(|opening| opening.permits(Protocol::Icmp, 0));
+                of.up && echo && of.addresses.contains(&to)
+            };
+            let direct = peer.direct.as_ref().filter(takes)?;
+            Some(Via {
+                name: direct.name.clone(),
+                endpoint: peer.endpoint.map(|endpoint| endpoint.to_string()),
+                carrier: "udp".to_owned(),
+                direct: true,
+            })
+        });
+        if direct.is_some() {
+            return direct;
+        }
         let lengths = self.status.peers.iter().filter_map(|peer| {
             let prefixes = peer.allowed_ips.iter().filter(|prefix| prefix.contains(&to));
             Some((prefixes.map(ipnet::IpNet::prefix_len).max()?, peer))
@@ -189,6 +209,7 @@ impl Route {
             name: name.map_or_else(|| peer.public_key.clone(), ToString::to_string),
             endpoint: peer.endpoint.map(|endpoint| endpoint.to_string()),
             carrier: peer.carrier.as_ref().map_or("udp", |carrier| carrier.kind.as_str()).to_owned(),
+            direct: false,
         })
     }
 

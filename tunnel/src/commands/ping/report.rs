@@ -83,7 +83,8 @@ impl<'a> Report<'a> {
             return Ok(());
         }
         let PingArgs { destination, size, .. } = self.args;
-        let via = via.map(|via| format!(", through {}", via.text())).unwrap_or_default();
+        let how = |via: &Via| if via.direct { "directly to" } else { "through" };
+        let via = via.map(|via| format!(", {} {}", how(&via), via.text())).unwrap_or_default();
         print(&format!("PING {destination} ({}): {size} bytes of data{via}\n", self.to))
     }
 
@@ -101,7 +102,10 @@ impl<'a> Report<'a> {
         let mut text = match pong {
             Pong::Answered { seconds } => {
                 let bytes = u32::from(self.args.size) + 8;
-                let via = via.as_ref().map(|via| format!(" via={}", via.name)).unwrap_or_default();
+                let via = via
+                    .as_ref()
+                    .map(|via| format!(" via={}{}", via.name, if via.direct { " (direct)" } else { "" }));
+                let via = via.unwrap_or_default();
                 format!("{bytes} bytes from {to}: seq={sequence} time={} ms{via}\n", figure(seconds * 1e3))
             }
             Pong::Undelivered { by, reason } => {
@@ -242,8 +246,12 @@ mod tests {
 
     #[test]
     fn the_json_of_a_line_is_as_documented() {
-        let via =
-            Via { name: "gw-a".into(), endpoint: Some("203.0.113.7:443".into()), carrier: "tls".into() };
+        let via = Via {
+            name: "gw-a".into(),
+            endpoint: Some("203.0.113.7:443".into()),
+            carrier: "tls".into(),
+            direct: false,
+        };
         let address = [10, 0, 0, 1].into();
         let outcomes = [
             Outcome::Answered { milliseconds: 1.25 },

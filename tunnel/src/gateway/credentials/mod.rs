@@ -45,6 +45,7 @@ pub(super) use self::share::Share;
 pub use self::transfers::{TRANSFERS, TransferEntry};
 use super::audit::Audit;
 use super::forward::Inside;
+use super::in_tunnel;
 use super::peers::{Member, PeerTable};
 use crate::enrolment::leases::LeaseService;
 use crate::enrolment::now;
@@ -168,10 +169,16 @@ impl CredentialServer {
         });
         for address in addresses {
             let at = SocketAddr::new(address, CREDENTIALS_PORT);
+            let answering = Arc::clone(&inner);
+            let answer = move |from, challenge, request| {
+                http::answer(Arc::clone(&answering), from, challenge, request)
+            };
             let listening = async {
                 match inside {
-                    Inside::Kernel => http::serve(&warren_proxy::net::System, at, Arc::clone(&inner)).await,
-                    Inside::User(net) => http::serve(&Netstack(net.clone()), at, Arc::clone(&inner)).await,
+                    Inside::Kernel => {
+                        in_tunnel::serve(&warren_proxy::net::System, at, &runtime, answer).await
+                    }
+                    Inside::User(net) => in_tunnel::serve(&Netstack(net.clone()), at, &runtime, answer).await,
                 }
             };
             runtime.block_on(listening).map_err(|error| {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle as Runtime;
-use warren_device::user::{self, Congestion, Net, UserConfig};
+use warren_device::user::{self, Congestion, Net, Passes, UserConfig};
 use warren_proto::plane::Plane;
 use warren_wire::gateway::{self, GatewayConfig};
 
@@ -173,10 +173,23 @@ fn start_user(config: &GatewayConfig, context: &ForwardContext) -> Result<(Arc<d
         seed: *random()?,
         routes: Box::new(move |to| routed.route(to).is_some()),
         forward: Some(STREAMS),
+        pass: Some(passes(context)),
     })
     .while_doing(|| "netstack".into())?;
     let forward: Arc<dyn Forward> = Nat::start(context, &net, config.site.addresses.clone())?;
     Ok((forward, Device::User(Box::new(driver)), net))
+}
+
+/// Passes on segments of connections that pods began directly: this gateway knows nothing of these, and must not end them when
+/// their direct path does.
+fn passes(context: &ForwardContext) -> Passes {
+    let (peer_table, access) = (Arc::clone(&context.peer_table), Arc::clone(&context.access));
+    Box::new(move |source, destination| {
+        let ends = peer_table.leased_at(source.ip()).zip(peer_table.leased_at(destination.ip()));
+        ends.is_some_and(|(from, to)| {
+            access.continues((&from.group, source.port()), (&to.group, destination.port()))
+        })
+    })
 }
 
 /// Counters of forwarding.

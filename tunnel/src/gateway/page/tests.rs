@@ -151,6 +151,7 @@ fn report(name: &str, peers: Vec<PeerEntry>) -> Report {
         sites: Vec::new(),
         dns: None,
         credentials: Vec::new(),
+        direct_offers: 7,
         interface,
     };
     Report {

@@ -12,6 +12,7 @@ use warren_wire::PublicKey;
 use super::Inner;
 use crate::enrolment::server::NoReport;
 use crate::gateway::credentials::CredentialServer;
+use crate::gateway::direct::DirectServer;
 use crate::gateway::model::{GatewayStatus, GroupRates, LeaseCounters, PeerEntry, Report};
 use crate::gateway::page::Fabric;
 use crate::gateway::sites;
@@ -113,6 +114,7 @@ impl Inner {
             sites,
             dns: self.name_server.as_ref().map(|server| server.status(&config)),
             credentials: self.credentials.as_ref().map(CredentialServer::status).unwrap_or_default(),
+            direct_offers: self.direct.as_ref().map_or(0, DirectServer::offered),
             interface,
         })
     }

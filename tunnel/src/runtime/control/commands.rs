@@ -43,7 +43,7 @@ impl Control {
                     (self.datapath.udp().port(), socket_offloads(self.datapath.udp())),
                     self.drops(),
                     (self.engine.peers(now), self.engine.departed(), self.engine.cipher()),
-                    (&self.carriers, self.datapath.streams().count()),
+                    (&self.carriers, &self.direct, self.datapath.streams().count()),
                 );
                 _ = answer.try_send(status);
             }
@@ -85,6 +85,11 @@ impl Control {
                 }
             }
             Command::Arrived(answer) => _ = answer.try_send(std::mem::take(&mut self.arrived)),
+            Command::Direct(offers) => self.set_direct(offers),
+            Command::Destinations(nets, answer) => {
+                let destinations = self.engine.plane().take_destinations(&nets);
+                _ = answer.try_send((destinations, self.own_endpoints()));
+            }
             Command::PrivateKey(key) => self.private_key(Some(key)),
             Command::Listen { port, fwmark, done } => _ = done.try_send(self.listen(port, fwmark)),
             Command::Facts(facts) => {

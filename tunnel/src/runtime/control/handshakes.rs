@@ -33,6 +33,10 @@ impl Control {
         }
         // Type 1 is an initiation (whitepaper section 5.4.2).
         let (Some(id), Some(1)) = (peer, bytes.first()) else { return };
+        if self.direct.is_of(id) {
+            // No answer is nothing unusual there.
+            return;
+        }
         let attempts = self.attempts.entry(id).or_default();
         attempts.initiations += 1;
         if attempts.initiations.is_multiple_of(TRIES_BEFORE_LOOKUP) {

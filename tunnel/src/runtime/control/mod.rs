@@ -12,6 +12,7 @@
 
 mod carriers;
 mod commands;
+mod direct;
 mod handshakes;
 mod model;
 mod report;
@@ -21,7 +22,7 @@ mod state;
 mod tests;
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     os::fd::{AsFd, OwnedFd},
     sync::{
         Arc,
@@ -31,11 +32,13 @@ use std::{
     time::Duration,
 };
 
+use ipnet::IpNet;
 use rustix::event::EventfdFlags;
 use warren_proto::engine::Liveness;
 use warren_wire::key::{PrivateKey, PublicKey};
 
 pub use carriers::{Dialled, TlsCarrier};
+pub use direct::DirectOffer;
 pub use model::{FilePeer, difference};
 pub use report::{Facts, ServiceCounters, TlsPort};
 pub use run::{DATAPATH, Thread, start};
@@ -93,6 +96,11 @@ pub enum Command {
     Through(Vec<(PublicKey, Option<PublicKey>)>),
     /// The peers that have ended this by a message of their own, since the last time.
     Arrived(SyncSender<Vec<PublicKey>>),
+    /// All peers that may be reached directly from now on.
+    Direct(Vec<DirectOffer>),
+    /// Addresses in these ranges that packets were sent to since the last time, and this end's own UDP addresses as its peers see
+    /// it, or as it sees itself.
+    Destinations(Vec<IpNet>, SyncSender<(Vec<IpAddr>, Vec<SocketAddr>)>),
     /// A new private key.
     PrivateKey(PrivateKey),
     /// Another port or firewall mark. Fails without a change when the port is in use.

@@ -8,7 +8,7 @@ use warren_proto::{Now, engine::PeerStatus, plane::Traffic};
 use warren_transport::tls::{Listener, Pin};
 use warren_wire::config::{Endpoint, Host};
 
-use super::{carriers::PeerCarriers, model::Model};
+use super::{carriers::PeerCarriers, direct::DirectPaths, model::Model};
 use crate::runtime::status::{DnsZone, Moved, Offload, Peer, Services, Status, TlsListen};
 use crate::runtime::{cipher, sandbox};
 
@@ -93,7 +93,7 @@ pub(super) fn status(
     (listen_port, socket_offloads): (u16, Vec<Offload>),
     drops: BTreeMap<String, u64>,
     (peers, departed, suite): (Vec<PeerStatus>, Traffic, Suite),
-    (carriers, connections): (&PeerCarriers, usize),
+    (carriers, direct, connections): (&PeerCarriers, &DirectPaths, usize),
 ) -> Status {
     let mut offloads = facts.device_offloads.clone();
     offloads.extend(socket_offloads);
@@ -117,7 +117,7 @@ pub(super) fn status(
         services: facts.services.as_ref().map(ServiceCounters::read),
         sandbox: sandbox::in_force(),
         cipher: Some(cipher::report(suite)),
-        peers: peers.into_iter().map(|known| peer(known, model, carriers)).collect(),
+        peers: peers.into_iter().map(|known| peer(known, model, carriers, direct)).collect(),
         former_peers: Moved { rx_bytes: departed.rx_bytes, tx_bytes: departed.tx_bytes },
     }
 }
@@ -129,8 +129,9 @@ fn endpoint_text(name: &Endpoint) -> String {
     }
 }
 
-fn peer(known: PeerStatus, model: &Model, carriers: &PeerCarriers) -> Peer {
+fn peer(known: PeerStatus, model: &Model, carriers: &PeerCarriers, direct: &DirectPaths) -> Peer {
     Peer {
+        direct: direct.status(&known.public_key),
         carrier: carriers.status(&known.public_key, known.endpoint),
         endpoint_name: model.name(&known.public_key).map(endpoint_text),
         public_key: known.public_key.to_string(),

@@ -80,6 +80,7 @@ impl Control {
                 self.outputs();
             }
             self.choose(now);
+            self.direct_paths(now);
         }
         self.datapath.stop();
     }
@@ -105,7 +106,10 @@ impl Control {
     }
 
     fn until_timer(&self) -> Option<Duration> {
-        let due = [self.engine.poll_timeout(), self.carriers.poll_timeout()].into_iter().flatten().min();
+        let due = [self.engine.poll_timeout(), self.carriers.poll_timeout(), self.direct.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min();
         due.map(|due| due.saturating_sub(now().mono))
     }
 
@@ -138,7 +142,7 @@ impl Control {
         true
     }
 
-    fn outputs(&mut self) {
+    pub(super) fn outputs(&mut self) {
         while let Some(output) = self.engine.poll_output() {
             match output {
                 Output::Transmit { to, peer, bytes } => self.transmit(&to, peer, &bytes),

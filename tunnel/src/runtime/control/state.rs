@@ -15,7 +15,7 @@ use warren_proto::{
 use warren_transport::{tls::Streams, udp::Udp};
 use warren_wire::key::{PrivateKey, PublicKey};
 
-use super::{Commands, Facts, Handle, Lookup, carriers::PeerCarriers, model::Model};
+use super::{Commands, Facts, Handle, Lookup, carriers::PeerCarriers, direct::DirectPaths, model::Model};
 use crate::runtime::{
     datapath::{Clock, Control as Message},
     problem::Result,
@@ -87,6 +87,7 @@ pub(super) struct Control {
     pub(super) engine: Engine,
     pub(super) model: Model,
     pub(super) carriers: PeerCarriers,
+    pub(super) direct: DirectPaths,
     pub(super) datapath: Box<dyn DatapathHandle>,
     pub(super) commands: Commands,
     pub(super) lookups: SyncSender<Lookup>,
@@ -110,6 +111,7 @@ impl Control {
             engine: parts.engine,
             model,
             carriers: PeerCarriers::new(Arc::clone(parts.datapath.streams()), handle),
+            direct: DirectPaths::default(),
             datapath: parts.datapath,
             commands: parts.commands,
             lookups: parts.lookups,

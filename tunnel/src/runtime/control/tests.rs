@@ -256,3 +256,59 @@ fn what_differs_between_two_files() {
     assert_eq!(gone, [PublicKey::from_bytes([1; 32])]);
     assert_eq!(changed, [peer(3, Some(25)), peer(4, None)]);
 }
+
+fn offer(key: PublicKey, at: std::net::SocketAddr, until: Duration) -> DirectOffer {
+    DirectOffer {
+        public_key: key,
+        name: "train-1.trainers".into(),
+        endpoints: vec![at],
+        rules: warren_proto::plane::DirectRules {
+            addresses: vec!["10.100.0.7".parse().unwrap()],
+            opens: Vec::new(),
+            accepts: Vec::new(),
+        },
+        until,
+    }
+}
+
+#[test]
+fn an_offer_ends_unless_it_is_repeated() {
+    let running = start_one();
+    let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+    other.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let (key, at) = (PrivateKey::from_random([2; 32]).public(), other.local_addr().unwrap());
+    let peers = || get(&running).peers;
+    let until = |millis| Clock.mono() + Duration::from_millis(millis);
+    running.handle.send(Command::Direct(vec![offer(key, at, until(700))]));
+    // It is tried at once, and is not routed to by an allowed IP.
+    let (length, _) = other.recv_from(&mut [0; 2048]).unwrap();
+    assert_eq!((length, peers().len(), peers()[0].allowed_ips.len()), (148, 1, 0));
+    std::thread::sleep(Duration::from_millis(500));
+    running.handle.send(Command::Direct(vec![offer(key, at, until(1500))]));
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(peers().len(), 1);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(peers().is_empty());
+    // And at once when the gateway withdraws it.
+    running.handle.send(Command::Direct(vec![offer(key, at, until(60_000))]));
+    assert_eq!(peers().len(), 1);
+    running.handle.send(Command::Direct(Vec::new()));
+    assert!(peers().is_empty());
+}
+
+#[test]
+fn an_offer_replaces_no_configured_peer() {
+    let running = start_one();
+    let key = PublicKey::from_bytes([9; 32]);
+    let mut config = PeerConfig::new(key);
+    config.allowed_ips = vec!["10.0.0.0/8".parse().unwrap()];
+    let peer = FilePeer { config, name: None, tls: None };
+    running.handle.request(|done| Command::Peers { gone: vec![], changed: vec![peer], done }).unwrap();
+    let before = get(&running).peers;
+    let at = "127.0.0.1:9".parse().unwrap();
+    running.handle.send(Command::Direct(vec![offer(key, at, Clock.mono() + Duration::from_secs(60))]));
+    running.handle.send(Command::Direct(Vec::new()));
+    let after = get(&running).peers;
+    assert_eq!((before.len(), before[0].allowed_ips.len()), (1, 1));
+    assert_eq!((after.len(), &after[0].allowed_ips, after[0].endpoint), (1, &before[0].allowed_ips, None));
+}

@@ -94,12 +94,14 @@ impl<'a> Opener<'a> {
             session.peer.drops().count(DropReason::Malformed, 1);
             return None;
         };
-        if current.source != Some(source) {
-            if !self.reader.permits(&session.peer, source) {
+        match self.reader.direct_permits(now, &session.peer, source, &plain[..length]) {
+            Some(true) => {}
+            None if current.source == Some(source) => {}
+            None if self.reader.permits(&session.peer, source) => current.source = Some(source),
+            Some(false) | None => {
                 session.peer.drops().count(DropReason::NotAllowed, 1);
                 return None;
             }
-            current.source = Some(source);
         }
         if !ip::decapsulate_ecn(&mut plain[..length], ecn) {
             session.peer.drops().count(DropReason::Malformed, 1);

@@ -88,7 +88,7 @@ fn one(
         Ok(frame) => frame,
         Err(_) => return shared.plane.drops().count(DropReason::Malformed, 1),
     };
-    let reached = match reader.route_from(|| frame.source(), frame.destination()) {
+    let reached = match reader.route_packet(now, || frame.source(), frame.destination(), frame.packet()) {
         Some(peer) => batch.frame(shared, peer, now, &frame),
         None => {
             shared.plane.drops().count(DropReason::NoRoute, frame.segments() as u64);

@@ -157,10 +157,25 @@ impl<'a> Sender<'a> {
     fn send(&mut self, now: Duration, arena: &mut [u8], mut places: &[Place]) {
         while let Some(first) = places.first() {
             let count = run_length(places.iter().map(|place| (place.frame().len(), &arena[place.packet()])));
+            let count = self.on_one_path(now, arena, &places[..count]);
             let (run, rest) = places.split_at(count);
             self.run(now, arena, first, run);
             places = rest;
         }
+    }
+
+    /// The number of packets, from the first one, that take the same path to their destination.
+    fn on_one_path(&self, now: Duration, arena: &[u8], run: &[Place]) -> usize {
+        let direct = |place: &Place| {
+            let packet = &arena[place.packet()];
+            ip::destination(packet).is_some_and(|to| self.reader.takes_direct_path(now, to, packet))
+        };
+        let Some((first, rest)) = run.split_first() else { return 0 };
+        if rest.is_empty() || !self.reader.has_direct_paths() {
+            return run.len();
+        }
+        let first = direct(first);
+        1 + rest.iter().take_while(|place| direct(place) == first).count()
     }
 
     /// Packets for one destination, of equal size except for the last, with the same ECN bits.
@@ -168,7 +183,8 @@ impl<'a> Sender<'a> {
         let count = run.len() as u64;
         let packet = &arena[first.packet()];
         let ecn = ip::ecn(packet);
-        let peer = ip::destination(packet).and_then(|to| self.reader.route_from(|| ip::source(packet), to));
+        let peer = ip::destination(packet)
+            .and_then(|to| self.reader.route_packet(now, || ip::source(packet), to, packet));
         let Some(peer) = peer else {
             self.shared.plane.drops().count(DropReason::NoRoute, count);
             return self.answer(now, &arena[first.packet()]);

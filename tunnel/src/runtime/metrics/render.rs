@@ -8,7 +8,7 @@ use crate::runtime::status::{Peer, Rate, Services, Status};
 type PerPeer = (&'static str, &'static str, &'static str, fn(&Peer, &Status) -> Option<f64>);
 
 #[expect(clippy::cast_precision_loss, reason = "Prometheus' numbers are doubles")]
-const PER_PEER: [PerPeer; 12] = [
+const PER_PEER: [PerPeer; 15] = [
     ("peer_receive_bytes_total", "counter", "Bytes of UDP payload received from the peer.", |p, _| {
         Some(p.rx_bytes as f64)
     }),
@@ -54,6 +54,18 @@ const PER_PEER: [PerPeer; 12] = [
         "Round-trip time of the TLS connection in use; absent on UDP.",
         |p, _| p.carrier.as_ref()?.rtt,
     ),
+    (
+        "peer_direct",
+        "gauge",
+        "1 while packets take the direct path to the pod, 0 while they pass the gateway; absent for other peers.",
+        |p, _| p.direct.as_ref().map(|direct| f64::from(u8::from(direct.up))),
+    ),
+    ("peer_direct_ups_total", "counter", "How often the direct path to the pod came up.", |p, _| {
+        p.direct.as_ref().map(|direct| direct.ups as f64)
+    }),
+    ("peer_direct_refused_total", "counter", "Packets of the direct path that no rule allowed.", |p, _| {
+        p.direct.as_ref().map(|direct| direct.refused as f64)
+    }),
     ("peer_tls_connects_total", "counter", "TLS connections established to the peer.", |p, _| {
         p.carrier.as_ref()?.connections.map(|n| n as f64)
     }),

@@ -130,6 +130,7 @@ fn gateway() -> GatewayStatus {
             rx_bytes: 1,
             tx_bytes: 2,
         }],
+        direct_offers: 7,
         interface: sample(),
     }
 }

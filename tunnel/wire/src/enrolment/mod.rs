@@ -143,6 +143,18 @@ pub struct Answer {
     /// The credentials of clouds that the gateway gives to the peer. Peers that do not know this field get none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<CredentialService>,
+    /// Where the peer learns about direct paths to other peers. Peers that do not know this field use none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct: Option<DirectService>,
+}
+
+/// Where a peer requests the direct paths that it may use, through the tunnel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectService {
+    /// Addresses and ports, one for each address family.
+    pub servers: Vec<SocketAddr>,
+    /// The ranges of peers.
+    pub peers: Vec<IpNet>,
 }
 
 /// Where a peer requests short-lived credentials of clouds, through the tunnel, and which there are.

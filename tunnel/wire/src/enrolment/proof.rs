@@ -52,6 +52,8 @@ pub enum Purpose {
     Report,
     /// Credentials of clouds, requested through the tunnel.
     Credentials,
+    /// Direct paths to other peers, requested through the tunnel.
+    Direct,
 }
 
 impl Purpose {
@@ -61,6 +63,7 @@ impl Purpose {
             Self::Release => b"warren release 1",
             Self::Report => b"warren report 1",
             Self::Credentials => b"warren credentials 1",
+            Self::Direct => b"warren direct 1",
         }
     }
 }

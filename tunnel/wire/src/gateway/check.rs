@@ -142,6 +142,22 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
                 return wrong("groups", "to", what, hint);
             }
         }
+        for rule in group.allow.iter().filter(|rule| rule.direct) {
+            if rule.to_groups.is_empty() || !rule.to.is_empty() {
+                let what = format!("a rule of group {name} is direct, but not only about groups");
+                let hint =
+                    "only pods have direct paths: write groups in `to`, and ranges in a rule of their own";
+                return wrong("groups", "direct", what, hint);
+            }
+            let limited = |of: &&Name| {
+                config.groups.get(*of).is_some_and(|of| of.rate_mbit.or(of.peer_rate_mbit).is_some())
+            };
+            if let Some(limited) = rule.to_groups.iter().chain([name]).find(limited) {
+                let what = format!("a rule of group {name} is direct, and group {limited} has a rate");
+                let hint = "the gateway cannot limit what does not pass it: remove `direct` or the rate";
+                return wrong("groups", "direct", what, hint);
+            }
+        }
     }
     for (index, test) in config.tests.iter().enumerate() {
         let to = match &test.to {

@@ -32,6 +32,7 @@
 
 mod check;
 mod credentials;
+mod direct;
 mod dns;
 pub(crate) mod error;
 mod rule;
@@ -60,6 +61,7 @@ pub use credentials::{
     GOOGLE_PATH, GoogleAccount, Grant, GrantsError, Objects, ObjectsError, POLICY_MAX, PROOF_HEADER, RoleArn,
     RoleArnError, SESSION_MAX, SESSION_MIN, access_boundary, check_grants, session_policy,
 };
+pub use direct::{DIRECT_PATH, DIRECT_PORT, DIRECT_SECONDS, Offer, Offers, Opening};
 pub use dns::{Dns, Zone};
 pub use rule::{Allow, Destination, DestinationError, PortRange, PortRangeError, Protocol};
 pub use rule_test::{FlowTarget, RuleTest};

@@ -22,6 +22,8 @@ pub struct Allow {
     pub ports: Option<Vec<PortRange>>,
     /// Protocols; all if omitted.
     pub protocols: Option<Vec<Protocol>>,
+    /// Whether pods may exchange what this rule allows without a gateway, where UDP permits it. Only for groups.
+    pub direct: bool,
 }
 
 /// A rule as it is written.
@@ -33,11 +35,13 @@ struct AllowTable {
     ports: Option<Vec<PortRange>>,
     #[serde(default)]
     protocols: Option<Vec<Protocol>>,
+    #[serde(default)]
+    direct: bool,
 }
 
 impl From<AllowTable> for Allow {
-    fn from(AllowTable { to, ports, protocols }: AllowTable) -> Self {
-        Self::new(to, ports, protocols)
+    fn from(AllowTable { to, ports, protocols, direct }: AllowTable) -> Self {
+        Self { direct, ..Self::new(to, ports, protocols) }
     }
 }
 
@@ -82,7 +86,7 @@ impl Allow {
         ports: Option<Vec<PortRange>>,
         protocols: Option<Vec<Protocol>>,
     ) -> Self {
-        let mut rule = Self { to: Vec::new(), to_groups: Vec::new(), ports, protocols };
+        let mut rule = Self { to: Vec::new(), to_groups: Vec::new(), ports, protocols, direct: false };
         for destination in destinations {
             match destination {
                 Destination::Net(net) => rule.to.push(net),

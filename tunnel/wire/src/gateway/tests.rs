@@ -304,3 +304,43 @@ fn durations_round_trip() {
         assert_eq!(bad.parse::<Period>(), Err(PeriodError), "{bad}");
     }
 }
+
+/// The example with groups of pods, whose direct rule is changed.
+fn direct(before: &str, after: &str) -> Result<GatewayConfig, ParseError> {
+    let rules = "[groups.trainers]\n[[groups.trainers.allow]]\nto = [\"group:trainers\", \"group:workers\"]\n\
+                 ports = [22, \"29500-29600\"]\nprotocols = [\"tcp\", \"icmp\"]\ndirect = true\n[groups.workers]\n\n[groups.idle]";
+    GatewayConfig::parse(&GOOD.replace("[groups.idle]", &rules.replace(before, after)))
+}
+
+#[test]
+fn direct_rules_open_ports_and_name_the_service() {
+    let config = direct("", "").unwrap();
+    let [trainers, workers, gpu]: [Name; 3] =
+        ["trainers", "workers", "gpu"].map(|name| name.parse().unwrap());
+    let opening = |protocol, first, last| Opening { protocol, first, last };
+    let all = [(Protocol::Tcp, 22, 22), (Protocol::Tcp, 29500, 29600), (Protocol::Icmp, 0, 0)]
+        .map(|(p, a, b)| opening(p, a, b));
+    assert_eq!(config.openings(&trainers, &workers), all);
+    assert_eq!(config.openings(&trainers, &trainers), all);
+    assert!(config.openings(&workers, &trainers).is_empty());
+    let service = config.direct_service(&workers).unwrap();
+    assert_eq!(service.servers, ["10.100.0.1:9581".parse().unwrap(), "[fd00:1::1]:9581".parse().unwrap()]);
+    assert_eq!(service.peers, config.pool.prefixes);
+    assert_eq!(config.direct_service(&gpu), None);
+    assert!(all[1].permits(Protocol::Tcp, 29600) && !all[1].permits(Protocol::Udp, 29600));
+    let without = direct("direct = true\n", "").unwrap();
+    assert!(!without.has_direct_rules() && without.direct_service(&trainers).is_none());
+    // Without ports, all of them.
+    let every = direct("ports = [22, \"29500-29600\"]\n", "").unwrap();
+    assert_eq!(every.openings(&trainers, &workers)[0], opening(Protocol::Tcp, 0, 65535));
+}
+
+#[test]
+fn what_a_gateway_cannot_enforce_is_not_direct() {
+    let refused = |before, after| direct(before, after).unwrap_err();
+    insta::assert_snapshot!("direct_range", refused("\"group:workers\"]", "\"10.0.0.0/16\"]"));
+    insta::assert_snapshot!(
+        "direct_rate",
+        refused("[groups.workers]\n", "[groups.workers]\npeer_rate_mbit = 20\n")
+    );
+}

@@ -58,6 +58,7 @@ fn the_table_of_rules_with_sites() {
         name_server: NameServerRules {
             own: ["10.100.0.1", "fd00:1::1"].map(|own| own.parse().unwrap()).to_vec(),
             credentials: vec!["10.100.0.1".parse().unwrap()],
+            direct: vec!["10.100.0.1".parse().unwrap()],
             beyond: vec!["10.101.0.1".parse().unwrap()],
         },
         groups: &groups,

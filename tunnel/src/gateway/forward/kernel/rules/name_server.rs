@@ -1,11 +1,11 @@
-//! Rules for the gateway's own services: queries of peers for names and credentials, and its own queries to gateways of other
+//! Rules for the gateway's own services: queries of peers for names, credentials, and direct paths, and its own queries to gateways of other
 //! sites.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use warren_wire::gateway::{CREDENTIALS_PORT, GatewayConfig, SitePeer};
+use warren_wire::gateway::{CREDENTIALS_PORT, DIRECT_PORT, GatewayConfig, SitePeer};
 
 use super::{is_of, keyword, set};
 use crate::runtime::host::InterfaceName;
@@ -17,6 +17,8 @@ pub(in crate::gateway::forward::kernel) struct NameServerRules {
     pub(in crate::gateway::forward::kernel) own: Vec<IpAddr>,
     /// Where peers get credentials.
     pub(in crate::gateway::forward::kernel) credentials: Vec<IpAddr>,
+    /// Where peers learn about direct paths.
+    pub(in crate::gateway::forward::kernel) direct: Vec<IpAddr>,
     /// The resolvers that it queries through the tunnel.
     pub(in crate::gateway::forward::kernel) beyond: Vec<IpAddr>,
 }
@@ -29,7 +31,13 @@ impl NameServerRules {
             resolvers.filter(|resolver| tunnel.iter().any(|net| net.contains(resolver))).collect();
         beyond.sort_unstable();
         beyond.dedup();
-        Self { own: config.name_server_addresses(), credentials: config.credential_addresses(), beyond }
+        let direct = if config.has_direct_rules() { config.dns_addresses() } else { Vec::new() };
+        Self {
+            own: config.name_server_addresses(),
+            credentials: config.credential_addresses(),
+            direct,
+            beyond,
+        }
     }
 
     /// The chain for queries of peers: whoever sends through the tunnel is one, and the services know their groups.
@@ -47,12 +55,11 @@ impl NameServerRules {
                 "    iifname \"{tunnel}\" {ip} daddr {own} meta l4proto {{ 6, 17 }} th dport 53 goto queries"
             );
         }
-        for (ip, credentials) in by_family(&self.credentials) {
-            _ = writeln!(out, "    iifname != \"{tunnel}\" {ip} daddr {credentials} drop");
-            _ = writeln!(
-                out,
-                "    iifname \"{tunnel}\" {ip} daddr {credentials} tcp dport {CREDENTIALS_PORT} goto queries"
-            );
+        for (addresses, port) in [(&self.credentials, CREDENTIALS_PORT), (&self.direct, DIRECT_PORT)] {
+            for (ip, at) in by_family(addresses) {
+                _ = writeln!(out, "    iifname != \"{tunnel}\" {ip} daddr {at} drop");
+                _ = writeln!(out, "    iifname \"{tunnel}\" {ip} daddr {at} tcp dport {port} goto queries");
+            }
         }
         for (ip, beyond) in by_family(&self.beyond) {
             _ = writeln!(

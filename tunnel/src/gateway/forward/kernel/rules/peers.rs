@@ -21,7 +21,7 @@ const ABSENT: &str = "  chain absent {
 /// The chains of both directions. Rules in the direction of the first packet are those of its sender's group.
 const CHAINS: &str = "  chain between-pods {
     ct state invalid drop
-    ct state new tcp flags & (fin|syn|rst|ack) != syn reject with tcp reset
+SEGMENTS
     ct direction reply goto back-to-pods
     ip saddr vmap @peer4
     ip6 saddr vmap @peer6
@@ -43,7 +43,26 @@ fn of(group: &Name, family: u8) -> String {
     format!("pods{family}-{group}")
 }
 
+/// Segments of connections that this gateway has not seen begin end these.
+const NEW_SEGMENT: &str = "    ct state new tcp flags & (fin|syn|rst|ack) != syn reject with tcp reset";
+
+/// With direct rules, they may belong to a connection that pods began directly, and either end may be heard first. The kernel then
+/// takes the first sender for the one that began it, so the rules are read in both directions.
+const ANY_SEGMENT: &str = "    tcp flags & (fin|syn|rst|ack) != syn goto continued";
+const CONTINUED: &str = "  chain continued {
+    ip saddr vmap @peer4
+    ip6 saddr vmap @peer6
+    ip daddr vmap @back4
+    ip6 daddr vmap @back6
+    reject with tcp reset
+  }
+";
+
 impl Table<'_> {
+    fn has_direct_rules(&self) -> bool {
+        self.groups.values().flat_map(|group| &group.allow).any(|rule| rule.direct)
+    }
+
     /// The groups that rules are about.
     fn targets(&self) -> BTreeSet<&Name> {
         self.groups.values().flat_map(|group| &group.allow).flat_map(|rule| &rule.to_groups).collect()
@@ -76,7 +95,15 @@ impl Table<'_> {
         if !self.has_peer_rules() {
             return;
         }
-        *out += ABSENT;
+        let absent = if self.has_direct_rules() {
+            ABSENT.replace(
+                "ct state established,related meta l4proto 6",
+                "tcp flags & (fin|syn|rst|ack) != syn",
+            )
+        } else {
+            ABSENT.to_owned()
+        };
+        *out += &absent;
         for (group, settings) in self.groups {
             for (way, direction, side, port, echo) in
                 [("peer", "out", "daddr", "dport", "request"), ("back", "in", "saddr", "sport", "reply")]
@@ -104,7 +131,12 @@ impl Table<'_> {
                 *out += "  }\n";
             }
         }
-        *out += CHAINS;
+        if self.has_direct_rules() {
+            *out += CONTINUED;
+            *out += &CHAINS.replace("SEGMENTS", ANY_SEGMENT);
+        } else {
+            *out += &CHAINS.replace("SEGMENTS", NEW_SEGMENT);
+        }
     }
 
     /// Writes what sends packets from pods to pods there.
