@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 const DEBIAN: &[(&str, &str)] = &[
     ("chromium", "chromium"),
     ("curl", "curl"),
+    ("depmod", "kmod"),
     ("dnsmasq", "dnsmasq-base"),
     ("dot", "graphviz"),
     ("etcd", "etcd-server"),
@@ -21,14 +22,19 @@ const DEBIAN: &[(&str, &str)] = &[
     ("iperf3", "iperf3"),
     ("mke2fs", "e2fsprogs"),
     ("mmdebstrap", "mmdebstrap"),
+    ("modprobe", "kmod"),
     ("nft", "nftables"),
     ("ping", "iputils-ping"),
     ("podman", "podman"),
+    ("qemu-img", "qemu-utils"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("rsvg-convert", "librsvg2-bin"),
     ("skopeo", "skopeo"),
     ("systemd-analyze", "systemd"),
+    ("strip", "binutils"),
+    ("sysctl", "procps"),
     ("tc", "iproute2"),
+    ("wget", "wget"),
     ("wg", "wireguard-tools"),
     ("wireguard-go", "wireguard-go"),
 ];
@@ -117,6 +123,30 @@ pub fn unpacked(package: &str, path: &str) -> Result<PathBuf> {
     ensure!(output.status.success(), "dpkg: {}", String::from_utf8_lossy(&output.stderr).trim());
     ensure!(found.exists(), "package {package} brought no /{path}");
     Ok(found)
+}
+
+/// Debian's kernel for machines of clouds, unpacked: its folder, and its release such as `6.1.0-9-cloud-amd64`.
+///
+/// # Errors
+/// The package cannot be downloaded or unpacked.
+pub fn debian_kernel() -> Result<(PathBuf, String)> {
+    let newest = || -> Result<String> {
+        let output = Command::new("apt-cache").args(["depends", "linux-image-cloud-amd64"]).output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let name = text.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
+        Ok(name.context("the package linux-image-cloud-amd64 is unknown\nHint: apt-get update")?.to_owned())
+    };
+    let release = match newest() {
+        Ok(release) => release,
+        Err(_) => {
+            let _lock = lock("apt")?;
+            apt(&["update"])?;
+            newest()?
+        }
+    };
+    let image = unpacked(&format!("linux-image-{release}"), &format!("boot/vmlinuz-{release}"))?;
+    let folder = image.parent().and_then(Path::parent).context("no folder")?.to_owned();
+    Ok((folder, release))
 }
 
 fn apt(arguments: &[&str]) -> Result<()> {

@@ -1,4 +1,4 @@
-//! An instance with a gateway, after systemd and cloud-init have booted it from its user data.
+//! An instance with a gateway, after systemd has booted it, and cloud-init or Google's guest agent has run its boot script.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,12 +12,23 @@ use warren_tunnel_tests::{Daemon, Implementation, Namespace, wait_for};
 
 use crate::{Case, case, same};
 
-pub(crate) const CASES: &[Case] = &[
-    case("cloud-init finds EC2 and runs the user data", cloud_init),
-    case("systemd starts the gateway with what was fetched", started),
-    case("a pod enrols and reaches what its group allows", enrols),
-    case("systemd restarts a killed gateway", restarted),
-];
+const STARTED: Case = case("systemd starts the gateway with what was fetched", started);
+const ENROLS: Case = case("a pod enrols and reaches what its group allows", enrols);
+const RESTARTED: Case = case("systemd restarts a killed gateway", restarted);
+
+/// The first boot of an instance of AWS.
+pub(crate) const AWS: &[Case] =
+    &[case("cloud-init finds EC2 and runs the user data", cloud_init), STARTED, ENROLS, RESTARTED];
+
+/// The first boot of an instance of Google Cloud.
+pub(crate) const GOOGLE: &[Case] =
+    &[case("Google's guest agent runs the startup script", guest_agent), STARTED, ENROLS, RESTARTED];
+
+/// A boot after a whole first one.
+pub(crate) const REBOOTED: &[Case] = &[STARTED, case("the leases outlive the reboot", leases), ENROLS];
+
+/// A boot after one that was cut.
+pub(crate) const CUT: &[Case] = &[STARTED, ENROLS];
 
 /// Longer than a boot takes without acceleration on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(400);
@@ -48,6 +59,34 @@ fn cloud_init() -> Result<()> {
     same("instance", &run(&["cloud-init", "query", "instance_id"])?.trim(), &"i-0123456789abcdef0")?;
     let log = run(&["tail", "-n", "40", "/var/log/cloud-init.log"])?;
     ensure!(fs::exists("/etc/systemd/system/warren-gateway.service")?, "no unit\n{found}\n{log}");
+    foreign()
+}
+
+fn guest_agent() -> Result<()> {
+    let unit = "google-startup-scripts.service";
+    wait_for(PATIENCE, "end of the startup script", || {
+        let state = property(unit, "ActiveState")?;
+        Ok(["active", "failed"].contains(&state.as_str()).then_some(()))
+    })?;
+    let log = run(&["journalctl", "--no-pager", "-o", "cat", "-u", "google-*"])?;
+    same("result", &property(unit, "Result")?.as_str(), &"success").with_context(|| log.clone())?;
+    ensure!(log.contains("startup-script exit status 0"), "{log}");
+    same("guest agent", &property("google-guest-agent.service", "ActiveState")?.as_str(), &"active")
+        .with_context(|| log.clone())?;
+    ensure!(!fs::exists("/usr/bin/curl")?, "there is curl");
+    foreign()
+}
+
+/// The file of someone else is one that `sysctl --system` fails at, and what the gateway wants is set nevertheless.
+fn foreign() -> Result<()> {
+    same("buffer", &fs::read_to_string("/proc/sys/net/core/rmem_max")?.trim(), &"8388608")?;
+    ensure!(run(&["sysctl", "--quiet", "--system"]).is_err(), "all parameters of this machine are well");
+    Ok(())
+}
+
+fn leases() -> Result<()> {
+    let peers = ours(&["gateway", "peers", "--json"])?;
+    ensure!(peers.contains("\"gpu\""), "the lease is gone: {peers}");
     Ok(())
 }
 
