@@ -167,11 +167,15 @@ RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
 WantedBy=multi-user.target
 END
 
-# A new configuration is reloaded. New keys, and settings that cannot change at run time, need a restart.
+# A new configuration is reloaded. New keys, and settings that cannot change at run time, need a restart. By default,
+# paths are watched before any service starts. After the gateway, that is a cycle: at a reboot, systemd leaves out one job.
 put 0644 /etc/systemd/system/warren-reload.path << 'END'
 [Unit]
 Description=Warren gateway: watch for a new configuration
+DefaultDependencies=no
 After=warren-gateway.service
+Before=shutdown.target
+Conflicts=shutdown.target
 
 [Path]
 PathChanged={{ folder }}/{{ config }}
@@ -195,7 +199,10 @@ END
 put 0644 /etc/systemd/system/warren-restart.path << 'END'
 [Unit]
 Description=Warren gateway: watch for new keys
+DefaultDependencies=no
 After=warren-gateway.service
+Before=shutdown.target
+Conflicts=shutdown.target
 
 [Path]
 {% for key in keys %}PathChanged={{ folder }}/{{ key }}

@@ -70,7 +70,9 @@ enum What {
     /// An instance of Google Cloud with a gateway, and its reboot
     Google,
     /// First boots of an instance of AWS, during which the power is cut
-    Cuts,
+    AwsCuts,
+    /// First boots of an instance of Google Cloud, during which the power is cut
+    GoogleCuts,
 }
 
 fn main() -> ExitCode {
@@ -148,7 +150,8 @@ fn boot(
         What::Kernel => kernel(&place, &print)?,
         What::Aws => instance::whole(&place, Cloud::Aws, &print)?,
         What::Google => instance::whole(&place, Cloud::Google, &print)?,
-        What::Cuts => instance::cuts(&place, Cloud::Aws, &print)?,
+        What::AwsCuts => instance::cuts(&place, Cloud::Aws, &print)?,
+        What::GoogleCuts => instance::cuts(&place, Cloud::Google, &print)?,
     };
     print(&format!("{what:?} in {:.0} s", begun.elapsed().as_secs_f64()));
     Ok(report)

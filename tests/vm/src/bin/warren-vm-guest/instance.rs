@@ -109,11 +109,15 @@ fn started() -> Result<()> {
     let key = fs::metadata("/run/warren/gateway.key")?;
     same("mode of the key", &(key.permissions().mode() & 0o077), &0)?;
     ensure!(key.uid() != 0, "the key is root's");
+    let boot = run(&["journalctl", "--no-pager", "-b", "-o", "cat"])?;
+    let cycles: Vec<&str> = boot.lines().filter(|line| line.contains("ordering cycle")).collect();
+    ensure!(cycles.is_empty(), "{}", cycles.join("\n"));
     same(
         "failed units",
         &run(&["systemctl", "list-units", "--failed", "--plain", "--no-legend", "warren-*"])?.as_str(),
         &"",
     )
+    .with_context(journal)
 }
 
 /// Waits until the gateway answers its operator.
