@@ -33,6 +33,17 @@ pub(crate) const CUT: &[Case] = &[STARTED, ENROLS];
 /// Longer than a boot takes without acceleration on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(400);
 
+/// As [`wait_for`], but leaves the processors to what is waited for.
+fn rarely<T>(limit: Duration, what: &str, mut check: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    wait_for(limit, what, || {
+        let found = check()?;
+        if found.is_none() {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        Ok(found)
+    })
+}
+
 fn run(words: &[&str]) -> Result<String> {
     let output = Command::new(words[0]).args(&words[1..]).output().with_context(|| words.join(" "))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -50,9 +61,8 @@ fn property(unit: &str, name: &str) -> Result<String> {
 }
 
 fn cloud_init() -> Result<()> {
-    let status = || run(&["cloud-init", "status", "--long"]).unwrap_or_else(|error| error.to_string());
-    let ended = |text: &str| ["status: done", "status: error"].iter().any(|end| text.contains(end));
-    let found = wait_for(PATIENCE, "end of cloud-init", || Ok(Some(status()).filter(|text| ended(text))))?;
+    rarely(PATIENCE, "end of cloud-init", || Ok(fs::exists("/run/cloud-init/result.json")?.then_some(())))?;
+    let found = run(&["cloud-init", "status", "--long"]).unwrap_or_else(|error| error.to_string());
     // Modules of the distribution may fail in an image of the least packages; the user data is a boothook.
     ensure!(!found.contains("boothook"), "{found}");
     same("cloud", &run(&["cloud-init", "query", "cloud_name"])?.trim(), &"aws")?;
@@ -64,7 +74,7 @@ fn cloud_init() -> Result<()> {
 
 fn guest_agent() -> Result<()> {
     let unit = "google-startup-scripts.service";
-    wait_for(PATIENCE, "end of the startup script", || {
+    rarely(PATIENCE, "end of the startup script", || {
         let state = property(unit, "ActiveState")?;
         Ok(["active", "failed"].contains(&state.as_str()).then_some(()))
     })?;
@@ -122,7 +132,9 @@ fn started() -> Result<()> {
 
 /// Waits until the gateway answers its operator.
 fn up() -> Result<()> {
-    wait_for(PATIENCE, "gateway", || Ok(ours(&["gateway", "status", "--json"]).ok()))
+    let port: SocketAddr = (Ipv4Addr::LOCALHOST, 443).into();
+    rarely(PATIENCE, "port of the gateway", || Ok(TcpStream::connect(port).ok())).with_context(journal)?;
+    wait_for(Duration::from_secs(60), "gateway", || Ok(ours(&["gateway", "status", "--json"]).ok()))
         .with_context(journal)
         .map(drop)
 }
