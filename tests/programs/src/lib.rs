@@ -125,28 +125,48 @@ pub fn unpacked(package: &str, path: &str) -> Result<PathBuf> {
     Ok(found)
 }
 
-/// Debian's kernel for machines of clouds, unpacked: its folder, and its release such as `6.1.0-9-cloud-amd64`.
+/// The kernel that this machine's distribution has for virtual machines, unpacked.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Such as `6.1.0-9-cloud-amd64`.
+    pub release: String,
+    /// Roots of its packages: the first has `boot/vmlinuz-RELEASE`, and each has a part of `lib/modules/RELEASE`.
+    pub roots: Vec<PathBuf>,
+}
+
+/// Packages that depend on the newest kernel, and the beginnings of the names of the packages with its modules.
+const KERNELS: [(&str, &[&str]); 2] =
+    [("linux-image-cloud-amd64", &[]), ("linux-image-virtual", &["linux-modules-", "linux-modules-extra-"])];
+
+/// Downloads the kernel of Debian or Ubuntu for virtual machines.
 ///
 /// # Errors
-/// The package cannot be downloaded or unpacked.
-pub fn debian_kernel() -> Result<(PathBuf, String)> {
-    let newest = || -> Result<String> {
-        let output = Command::new("apt-cache").args(["depends", "linux-image-cloud-amd64"]).output()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let name = text.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
-        Ok(name.context("the package linux-image-cloud-amd64 is unknown\nHint: apt-get update")?.to_owned())
+/// The packages cannot be downloaded or unpacked.
+pub fn kernel() -> Result<Kernel> {
+    let newest = || {
+        KERNELS.iter().find_map(|(package, modules)| {
+            let output = Command::new("apt-cache").args(["depends", package]).output().ok()?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let release = text.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
+            Some((release?.to_owned(), *modules))
+        })
     };
-    let release = match newest() {
-        Ok(release) => release,
-        Err(_) => {
+    let found = newest().map_or_else(
+        || {
             let _lock = lock("apt")?;
             apt(&["update"])?;
-            newest()?
-        }
-    };
+            newest().context("neither linux-image-cloud-amd64 nor linux-image-virtual is known to apt-get")
+        },
+        Ok,
+    );
+    let (release, modules) = found?;
     let image = unpacked(&format!("linux-image-{release}"), &format!("boot/vmlinuz-{release}"))?;
-    let folder = image.parent().and_then(Path::parent).context("no folder")?.to_owned();
-    Ok((folder, release))
+    let mut roots = vec![image.parent().and_then(Path::parent).context("no folder")?.to_owned()];
+    for name in modules {
+        let part = unpacked(&format!("{name}{release}"), "lib/modules")?;
+        roots.push(part.parent().and_then(Path::parent).context("no folder")?.to_owned());
+    }
+    Ok(Kernel { release, roots })
 }
 
 fn apt(arguments: &[&str]) -> Result<()> {

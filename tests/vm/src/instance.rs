@@ -20,6 +20,9 @@ const KEPT: &str = "first.qcow2";
 const ARGUMENTS: &str = "root=/dev/vda rw init=/sbin/warren-vm-init systemd.show_status=0 systemd.getty_auto=0 \
                          systemd.gpt_auto=0 systemd.condition_needs_update=0";
 
+/// Google's agent for users and addresses is not what runs the startup script.
+const LESS: &str = " systemd.mask=google-guest-agent.service systemd.mask=google-shutdown-scripts.service";
+
 /// A cut of the power: so many seconds after a point of the first boot.
 #[derive(Debug)]
 struct Cut {
@@ -34,22 +37,22 @@ const fn cut(name: &'static str, point: &'static str, seconds: u64) -> Cut {
 
 /// Six seconds are more than the file system waits until it commits names, and less than the kernel waits until it writes contents.
 const CUTS: &[Cut] = &[
-    cut("before the first file has its name", FIRST, 0),
+    cut("while the gateway makes its store", "leases", 0),
+    cut("6 s after the last unit", "after /etc/systemd/system/warren-restart.service", 6),
+    cut("in the middle of the download", "half of the binary", 0),
     cut("between two units", "after /etc/systemd/system/warren-fetch.service", 0),
+    cut("6 s after the binary has its name", "after /usr/local/bin/warren-tunnel", 6),
+    cut("between two secrets", "secret wireguard", 0),
+    cut("at the start of the gateway", "gateway", 0),
+    cut("before the binary has its name", "before /usr/local/bin/warren-tunnel", 0),
+    cut("6 s after the gateway has made its store", "leases", 6),
+    cut("after the secrets", "secrets", 0),
     cut(
         "before the unit of the gateway has its name",
         "before /etc/systemd/system/warren-gateway.service",
         0,
     ),
-    cut("6 s after the last unit", "after /etc/systemd/system/warren-restart.service", 6),
-    cut("in the middle of the download", "half of the binary", 0),
-    cut("before the binary has its name", "before /usr/local/bin/warren-tunnel", 0),
-    cut("6 s after the binary has its name", "after /usr/local/bin/warren-tunnel", 6),
-    cut("between two secrets", "secret wireguard", 0),
-    cut("after the secrets", "secrets", 0),
-    cut("at the start of the gateway", "gateway", 0),
-    cut("while the gateway makes its store", "leases", 0),
-    cut("6 s after the gateway has made its store", "leases", 6),
+    cut("before the first file has its name", FIRST, 0),
     cut("20 s after the first file", FIRST, 20),
     cut("40 s after the first file", FIRST, 40),
 ];
@@ -117,6 +120,7 @@ pub(crate) fn cuts(place: &Place<'_>, cloud: Cloud, print: &dyn Fn(&str)) -> Res
     let begun = Instant::now();
     let mut first = place.boot(&disks, cloud, "cut");
     first.arguments.push_str(" warren.points");
+    first.arguments.push_str(LESS);
     let mut machine = Machine::start(&first)?;
     machine.reach(FIRST)?;
     machine.save(SNAPSHOT)?;
@@ -140,7 +144,9 @@ pub(crate) fn cuts(place: &Place<'_>, cloud: Cloud, print: &dyn Fn(&str)) -> Res
         }
         machine.cut()?;
         let cut_after = begun.elapsed();
-        let report = follow(&place.boot(&disks, cloud, "cut"), print)?;
+        let mut again = place.boot(&disks, cloud, "cut");
+        again.arguments.push_str(LESS);
+        let report = follow(&again, print)?;
         print(&format!(
             "cut {:.0} s after the snapshot, all in {:.0} s",
             cut_after.as_secs_f64(),

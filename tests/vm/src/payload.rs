@@ -33,7 +33,7 @@ const INSTANCE: &str = r"#!/bin/sh
 mkdir -p /run/systemd/system
 cp -r /mnt/units/. /run/systemd/system/
 cp -r /mnt/etc/. /etc/
-ln -sf /mnt/mv /usr/local/sbin/mv
+if grep -q warren.points /proc/cmdline; then ln -sf /mnt/mv /usr/local/sbin/mv; else rm -f /usr/local/sbin/mv; fi
 PREPARE
 sync
 exec /lib/systemd/systemd
@@ -101,6 +101,7 @@ After=warren-vm-metadata.service dbus.service
 ExecStart=/mnt/cases
 ";
 const RUN: &str = r"#!/bin/sh
+if grep -q warren.points /proc/cmdline; then exit; fi
 role=$(sed 's/.*warren\.role=\([a-z]*\).*/\1/' /proc/cmdline)
 /mnt/start $role >/dev/ttyS1
 case $role in

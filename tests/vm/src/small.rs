@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use warren_programs::{debian_kernel, program};
+use warren_programs::{Kernel, kernel, program};
 
 use crate::payload;
 
@@ -17,18 +17,24 @@ use crate::payload;
 const USED: [&str; 13] =
     ["chmod", "ip", "ln", "mkdir", "modprobe", "mount", "nft", "ping", "sh", "sleep", "sysctl", "tc", "wg"];
 
-/// The modules that the cases need are in these folders.
-const MODULES: [&str; 8] = [
+/// The modules that the cases need are here, also where they are compressed.
+const MODULES: [&str; 15] = [
     "arch/x86/crypto",
     "crypto",
     "drivers/net/tun.ko",
+    "drivers/net/tun.ko.zst",
     "drivers/net/veth.ko",
+    "drivers/net/veth.ko.zst",
     "drivers/net/wireguard",
     "lib",
+    "net/core",
     "net/ipv4",
     "net/ipv6",
+    "net/netfilter",
+    "net/packet",
+    "net/sched/sch_netem.ko",
+    "net/sched/sch_netem.ko.zst",
 ];
-const NET: [&str; 4] = ["net/netfilter", "net/sched/sch_netem.ko", "net/core", "net/packet"];
 
 const INIT: &str = r"#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
@@ -48,11 +54,13 @@ sleep 60
 
 /// Writes `vmlinuz` and `initrd.img` into `folder`.
 pub(crate) fn build(folder: &Path, products: &Path) -> Result<()> {
-    let (kernel, release) = debian_kernel()?;
-    fs::copy(kernel.join("boot").join(format!("vmlinuz-{release}")), folder.join("vmlinuz"))?;
+    let kernel = kernel()?;
+    let image = kernel.roots[0].join("boot").join(format!("vmlinuz-{}", kernel.release));
+    fs::copy(image, folder.join("vmlinuz"))?;
+    fs::set_permissions(folder.join("vmlinuz"), fs::Permissions::from_mode(0o644))?;
     let root = tempfile::tempdir_in(folder)?;
     let root = root.path();
-    modules(&kernel, &release, root)?;
+    modules(&kernel, root)?;
     for name in USED {
         install(&program(name)?, root)?;
     }
@@ -69,19 +77,24 @@ pub(crate) fn build(folder: &Path, products: &Path) -> Result<()> {
     archive.end()
 }
 
-fn modules(kernel: &Path, release: &str, root: &Path) -> Result<()> {
-    let (from, to) = (kernel.join("lib/modules").join(release), root.join("lib/modules").join(release));
+fn modules(kernel: &Kernel, root: &Path) -> Result<()> {
+    let folder = Path::new("lib/modules").join(&kernel.release);
+    let to = root.join(&folder);
     fs::create_dir_all(&to)?;
-    for name in ["modules.builtin", "modules.builtin.modinfo", "modules.order"] {
-        fs::copy(from.join(name), to.join(name)).with_context(|| name.to_owned())?;
-    }
-    for name in MODULES.iter().chain(&NET) {
-        let part = from.join("kernel").join(name);
-        if part.exists() {
-            copy(&part, &to.join("kernel").join(name))?;
+    for from in kernel.roots.iter().map(|part| part.join(&folder)) {
+        for name in ["modules.builtin", "modules.builtin.modinfo", "modules.order"] {
+            if from.join(name).exists() {
+                fs::copy(from.join(name), to.join(name)).with_context(|| name.to_owned())?;
+            }
+        }
+        for name in MODULES {
+            let part = from.join("kernel").join(name);
+            if part.exists() {
+                copy(&part, &to.join("kernel").join(name))?;
+            }
         }
     }
-    let status = Command::new(program("depmod")?).arg("-b").arg(root).arg(release).status()?;
+    let status = Command::new(program("depmod")?).arg("-b").arg(root).arg(&kernel.release).status()?;
     ensure!(status.success(), "depmod: {status}");
     Ok(())
 }

@@ -1,7 +1,5 @@
 //! The kernel's WireGuard and forwarding with nftables, in the smallest machine that has both: `cargo xtask vm` tests more.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::process::Command;
 
 #[test]
