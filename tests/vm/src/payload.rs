@@ -33,7 +33,11 @@ const INSTANCE: &str = r"#!/bin/sh
 mkdir -p /run/systemd/system
 cp -r /mnt/units/. /run/systemd/system/
 cp -r /mnt/etc/. /etc/
-if grep -q warren.points /proc/cmdline; then ln -sf /mnt/mv /usr/local/sbin/mv; else rm -f /usr/local/sbin/mv; fi
+rm -f /usr/local/sbin/mv
+if grep -q warren.points /proc/cmdline; then
+  ln -s /mnt/mv /usr/local/sbin/mv
+  cp -r /mnt/points/. /run/systemd/system/
+fi
 PREPARE
 sync
 exec /lib/systemd/systemd
@@ -110,11 +114,13 @@ aws | google) systemctl --no-block reboot ;;
 esac
 ";
 
-/// Points at which the host may cut the power: it is told, and answers if the boot goes on.
+/// Points at which the host may cut the power: it is told, and answers if the boot goes on. The line is open before, so that the
+/// answer is not lost.
 const POINT: &str = r#"#!/bin/sh
 grep -q warren.points /proc/cmdline || exit 0
-echo "point $*" >/dev/ttyS1
-read -r answer </dev/ttyS1
+exec 3<>/dev/ttyS1
+echo "point $*" >&3
+read -r answer <&3
 "#;
 const MV: &str = r#"#!/bin/sh
 for last; do :; done
@@ -129,13 +135,17 @@ until [ -e /var/lib/warren/leases.redb ]; do :; done
 exec /mnt/point leases
 ";
 
-/// Settings of the gateway's units that its user data has not: where the secrets of the cloud are, and points.
+/// Settings of the gateway's units that its user data has not: where the secrets of the cloud are, and points in a boot that has them.
 const FETCH: &str = "[Service]
 Environment=AWS_ENDPOINT_URL=http://169.254.169.254
 Environment=CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER=http://169.254.169.254
 ";
-const FETCHED: &str = "ExecStartPost=+/mnt/point secrets\n";
+const FETCHED: &str = "[Service]
+DeviceAllow=/dev/ttyS1 rw
+ExecStartPost=+/mnt/point secrets
+";
 const STARTED: &str = "[Service]
+DeviceAllow=/dev/ttyS1 rw
 ExecStartPost=+/mnt/point gateway
 ExecStartPost=+/mnt/leases
 ";
@@ -211,9 +221,10 @@ fn instance(files: &Path, cloud: Cloud) -> Result<()> {
     let units = files.join("units");
     write(&units.join("warren-vm-metadata.service"), METADATA)?;
     write(&units.join("warren-vm-cases.service"), CASES)?;
-    write(&units.join("warren-fetch.service.d/vm.conf"), &format!("{FETCH}{FETCHED}"))?;
+    write(&units.join("warren-fetch.service.d/vm.conf"), FETCH)?;
     write(&units.join("warren-refresh.service.d/vm.conf"), FETCH)?;
-    write(&units.join("warren-gateway.service.d/vm.conf"), STARTED)?;
+    write(&files.join("points/warren-fetch.service.d/point.conf"), FETCHED)?;
+    write(&files.join("points/warren-gateway.service.d/point.conf"), STARTED)?;
     write(&units.join("systemd-udev-trigger.service.d/vm.conf"), DEVICES)?;
     let wanted = [
         ("sysinit", "warren-vm-metadata", ".."),

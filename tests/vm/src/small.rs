@@ -14,8 +14,10 @@ use warren_programs::{Kernel, kernel, program};
 use crate::payload;
 
 /// What the cases start.
-const USED: [&str; 13] =
-    ["chmod", "ip", "ln", "mkdir", "modprobe", "mount", "nft", "ping", "sh", "sleep", "sysctl", "tc", "wg"];
+const USED: [&str; 15] = [
+    "cat", "chmod", "ip", "ln", "mkdir", "modprobe", "mount", "nft", "ping", "setpriv", "sh", "sleep",
+    "sysctl", "tc", "wg",
+];
 
 /// The modules that the cases need are here, also where they are compressed.
 const MODULES: [&str; 15] = [
