@@ -14,9 +14,9 @@ use warren_programs::{Kernel, kernel, program};
 use crate::payload;
 
 /// What the cases start.
-const USED: [&str; 15] = [
+const USED: [&str; 16] = [
     "cat", "chmod", "ip", "ln", "mkdir", "modprobe", "mount", "nft", "ping", "setpriv", "sh", "sleep",
-    "sysctl", "tc", "wg",
+    "sysctl", "tc", "unshare", "wg",
 ];
 
 /// The modules that the cases need are here, also where they are compressed.
@@ -47,6 +47,8 @@ mount -t devtmpfs dev /dev
 mount -t tmpfs tmpfs /tmp
 mount -t tmpfs tmpfs /run
 ln -s /proc/self/fd /dev/fd
+echo 'nameserver 127.0.0.1' >/etc/resolv.conf
+echo 'root:x:0:0::/root:/bin/sh' >/etc/passwd
 modprobe tun
 ip link set lo up
 WARREN_TUNNEL=/mnt/warren-tunnel /mnt/warren-vm-guest ci >/dev/ttyS1
