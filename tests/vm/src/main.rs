@@ -43,7 +43,7 @@ struct Arguments {
     /// What to boot; `kernel` if not given
     #[arg(long, value_enum, conflicts_with_all = ["all", "ci"])]
     machine: Vec<What>,
-    /// Boot the smallest machine alone, which needs no image: the kernel of this release of Debian with two cases
+    /// Boot the smallest machine alone, which needs no image: the kernel of this distribution with one case
     #[arg(long, conflicts_with_all = ["all", "filter", "release"])]
     ci: bool,
     /// Boot everything
