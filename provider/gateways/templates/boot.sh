@@ -1,7 +1,7 @@
 {% if boothook %}#cloud-boothook
 {% endif %}#!/bin/sh
-# Sets up this Warren gateway at every boot. It can be interrupted at any point: files are replaced atomically, and
-# every step can be repeated.
+# Sets up this Warren gateway at every boot. It can be interrupted at any point, also by a power failure: files are
+# replaced atomically once they are on the disk, and every step can be repeated.
 set -eu
 root=${WARREN_ROOT:-}
 
@@ -10,6 +10,7 @@ put() {
   mkdir -p "$root${2%/*}"
   cat > "$root$2.new"
   chmod "$1" "$root$2.new"
+  sync "$root$2.new"
   mv -f "$root$2.new" "$root$2"
 }
 
@@ -36,10 +37,20 @@ binary=${WARREN_ROOT:-}/usr/local/bin/warren-tunnel
 {% if release %}right() {
   printf '%s  %s\n' '{{ release.sha256 }}' "$1" | sha256sum --check --status 2> /dev/null
 }
+download() {
+  if command -v curl > /dev/null; then
+    curl --fail --silent --show-error --location --max-time 300 --output "$2" "$1"
+  elif command -v wget > /dev/null; then
+    wget --quiet --timeout=300 --output-document="$2" "$1"
+  else
+    python3 -c 'import shutil, sys, urllib.request as http
+shutil.copyfileobj(http.urlopen(sys.argv[1], timeout=300), open(sys.argv[2], "wb"))' "$1" "$2"
+  fi
+}
 attempt() {
   if [ -x "$binary" ] && right "$binary"; then return 0; fi
   mkdir -p "${binary%/*}"
-  if ! curl --fail --silent --show-error --location --max-time 300 --output "$binary.new" '{{ release.url }}'; then
+  if ! download '{{ release.url }}' "$binary.new"; then
     echo "warren-install: cannot download {{ release.url }}; retrying" >&2
     return 1
   fi
@@ -54,6 +65,7 @@ attempt() {
     rm -f "$binary.new"
     return 1
   fi
+  sync "$binary.new"
   mv -f "$binary.new" "$binary"
 }
 {% else %}attempt() {
@@ -155,11 +167,15 @@ RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
 WantedBy=multi-user.target
 END
 
-# A new configuration is reloaded. New keys, and settings that cannot change at run time, need a restart.
+# A new configuration is reloaded. New keys, and settings that cannot change at run time, need a restart. By default,
+# paths are watched before any service starts. After the gateway, that is a cycle: at a reboot, systemd leaves out one job.
 put 0644 /etc/systemd/system/warren-reload.path << 'END'
 [Unit]
 Description=Warren gateway: watch for a new configuration
+DefaultDependencies=no
 After=warren-gateway.service
+Before=shutdown.target
+Conflicts=shutdown.target
 
 [Path]
 PathChanged={{ folder }}/{{ config }}
@@ -183,7 +199,10 @@ END
 put 0644 /etc/systemd/system/warren-restart.path << 'END'
 [Unit]
 Description=Warren gateway: watch for new keys
+DefaultDependencies=no
 After=warren-gateway.service
+Before=shutdown.target
+Conflicts=shutdown.target
 
 [Path]
 {% for key in keys %}PathChanged={{ folder }}/{{ key }}

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 const DEBIAN: &[(&str, &str)] = &[
     ("chromium", "chromium"),
     ("curl", "curl"),
+    ("depmod", "kmod"),
     ("dnsmasq", "dnsmasq-base"),
     ("dot", "graphviz"),
     ("etcd", "etcd-server"),
@@ -21,15 +22,20 @@ const DEBIAN: &[(&str, &str)] = &[
     ("iperf3", "iperf3"),
     ("mke2fs", "e2fsprogs"),
     ("mmdebstrap", "mmdebstrap"),
+    ("modprobe", "kmod"),
     ("nft", "nftables"),
     ("ping", "iputils-ping"),
     ("podman", "podman"),
+    ("qemu-img", "qemu-utils"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("rclone", "rclone"),
     ("rsvg-convert", "librsvg2-bin"),
     ("skopeo", "skopeo"),
     ("systemd-analyze", "systemd"),
+    ("strip", "binutils"),
+    ("sysctl", "procps"),
     ("tc", "iproute2"),
+    ("wget", "wget"),
     ("wg", "wireguard-tools"),
     ("wireguard-go", "wireguard-go"),
 ];
@@ -160,6 +166,50 @@ pub fn unpacked(package: &str, path: &str) -> Result<PathBuf> {
     ensure!(output.status.success(), "dpkg: {}", String::from_utf8_lossy(&output.stderr).trim());
     ensure!(found.exists(), "package {package} brought no /{path}");
     Ok(found)
+}
+
+/// The kernel that this machine's distribution has for virtual machines, unpacked.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Such as `6.1.0-9-cloud-amd64`.
+    pub release: String,
+    /// Roots of its packages: the first has `boot/vmlinuz-RELEASE`, and each has a part of `lib/modules/RELEASE`.
+    pub roots: Vec<PathBuf>,
+}
+
+/// Packages that depend on the newest kernel, and the beginnings of the names of the packages with its modules.
+const KERNELS: [(&str, &[&str]); 2] =
+    [("linux-image-cloud-amd64", &[]), ("linux-image-virtual", &["linux-modules-", "linux-modules-extra-"])];
+
+/// Downloads the kernel of Debian or Ubuntu for virtual machines.
+///
+/// # Errors
+/// The packages cannot be downloaded or unpacked.
+pub fn kernel() -> Result<Kernel> {
+    let newest = || {
+        KERNELS.iter().find_map(|(package, modules)| {
+            let output = Command::new("apt-cache").args(["depends", package]).output().ok()?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let release = text.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
+            Some((release?.to_owned(), *modules))
+        })
+    };
+    let found = newest().map_or_else(
+        || {
+            let _lock = lock("apt")?;
+            apt(&["update"])?;
+            newest().context("neither linux-image-cloud-amd64 nor linux-image-virtual is known to apt-get")
+        },
+        Ok,
+    );
+    let (release, modules) = found?;
+    let image = unpacked(&format!("linux-image-{release}"), &format!("boot/vmlinuz-{release}"))?;
+    let mut roots = vec![image.parent().and_then(Path::parent).context("no folder")?.to_owned()];
+    for name in modules {
+        let part = unpacked(&format!("{name}{release}"), "lib/modules")?;
+        roots.push(part.parent().and_then(Path::parent).context("no folder")?.to_owned());
+    }
+    Ok(Kernel { release, roots })
 }
 
 fn apt(arguments: &[&str]) -> Result<()> {

@@ -1,14 +1,47 @@
-//! What an instance of AWS with a gateway is given: its metadata with the boot script as user data, and its parameters.
+//! What an instance with a gateway is given: its metadata with the boot script, and its secrets.
 //!
-//! The files are served in the guest, where they are in the folders `metadata` and `parameters`.
+//! The files are served in the guest: those of EC2 are in the folder `metadata`, the tree of Google's service is `metadata.json`, and
+//! the secrets are in `parameters`.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use warren_gateways::boot::{Extras, Run, Sources, script};
+use serde_json::json;
+use warren_gateways::boot::{Extras, Release, Run, Sources, script};
 use warren_wire::fetch::Source;
+
+/// Whose instance it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cloud {
+    /// cloud-init runs the user data.
+    Aws,
+    /// Google's guest agent runs the startup script.
+    Google,
+}
+
+impl Cloud {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Cloud::Aws => "aws",
+            Cloud::Google => "google",
+        }
+    }
+
+    /// System information (SMBIOS), by which programs recognize the cloud.
+    pub(crate) fn smbios(self) -> &'static str {
+        match self {
+            Cloud::Aws => {
+                "type=1,uuid=ec2a1b2c-3d4e-5f60-7182-93a4b5c6d7e8,serial=ec2a1b2c-3d4e-5f60-7182-93a4b5c6d7e8"
+            }
+            Cloud::Google => "type=1,manufacturer=Google,product=Google Compute Engine",
+        }
+    }
+}
+
+/// Where the guest downloads the binary.
+const RELEASE: &str = "http://169.254.169.254/release/warren-tunnel";
 
 /// The instance's address for pods, the store of leases, and the group of the example `aws-gateway`.
 const CONFIG: &str = r#"fabric = "llm-training"
@@ -55,8 +88,8 @@ const METADATA: &[(&str, &str)] = &[
     ),
 ];
 
-/// Writes the files of a new gateway into `folder`.
-pub(crate) fn files(folder: &Path, tunnel: &Path) -> Result<()> {
+/// Writes the files of a new gateway into `folder`, whose `warren-tunnel` is what it installs.
+pub(crate) fn files(cloud: Cloud, folder: &Path, tunnel: &Path) -> Result<()> {
     let parameters = folder.join("parameters");
     fs::create_dir(&parameters)?;
     let path = |name: &str| parameters.join(name).display().to_string();
@@ -74,15 +107,56 @@ pub(crate) fn files(folder: &Path, tunnel: &Path) -> Result<()> {
     let config = config.replace("PINS\n", &format!("{}\n", line("pins = ")?));
     fs::write(parameters.join("config"), config)?;
 
-    let source = |name: &str| Source::AwsSsm(format!("/warren/gw-a/{name}"));
+    let source = |name: &str| match cloud {
+        Cloud::Aws => Source::AwsSsm(format!("/warren/gw-a/{name}")),
+        Cloud::Google => Source::GcpSecret(format!("projects/acme-ml/secrets/gw-a-{name}")),
+    };
+    let run = match cloud {
+        Cloud::Aws => Run::CloudInit,
+        Cloud::Google => Run::GuestAgent,
+    };
     let sources =
         Sources { config: source("config"), wireguard_key: source("wireguard"), tls_key: source("tls") };
-    let boot = script(Run::CloudInit, None, &sources, &Extras::default())
+    let digest = Command::new("sha256sum").arg(folder.join("warren-tunnel")).output().context("sha256sum")?;
+    let digest = String::from_utf8(digest.stdout)?;
+    let sha256 = digest.split(' ').next().unwrap_or_default().to_owned();
+    let release = Release { url: RELEASE.to_owned(), sha256 };
+    let boot = script(run, Some(&release), &sources, &Extras::default())
         .map_err(|diagnostics| anyhow!("no boot script: {diagnostics:?}"))?;
-    for (name, text) in METADATA.iter().copied().chain([("user-data", boot.as_str())]) {
-        let path = folder.join("metadata").join(name);
-        fs::create_dir_all(path.parent().context("no folder")?)?;
-        fs::write(path, text)?;
+    match cloud {
+        Cloud::Aws => {
+            for (name, text) in METADATA.iter().copied().chain([("user-data", boot.as_str())]) {
+                let path = folder.join("metadata").join(name);
+                fs::create_dir_all(path.parent().context("no folder")?)?;
+                fs::write(path, text)?;
+            }
+        }
+        Cloud::Google => fs::write(folder.join("metadata.json"), google(&boot).to_string())?,
     }
     Ok(())
+}
+
+/// The tree of Google's metadata service, with the attributes that the provider sets.
+fn google(boot: &str) -> serde_json::Value {
+    json!({
+        "instance": {
+            "attributes": {
+                "block-project-ssh-keys": "TRUE",
+                "enable-oslogin": "TRUE",
+                "serial-port-enable": "FALSE",
+                "startup-script": boot,
+                "warren-image": "projects/debian-cloud/global/images/family/debian-13",
+            },
+            "hostname": "gw-a.us-central1-a.c.acme-ml.internal",
+            "id": 4_520_031_799_277_581_759_u64,
+            "machineType": "projects/1234567890/machineTypes/e2-small",
+            "name": "gw-a",
+            "networkInterfaces": [{ "ip": "10.0.2.15", "mac": "52:54:00:12:34:56", "mtu": 1460 }],
+            "serviceAccounts": {
+                "default": { "aliases": ["default"], "email": "gw-a@acme-ml.iam.gserviceaccount.com" },
+            },
+            "zone": "projects/1234567890/zones/us-central1-a",
+        },
+        "project": { "attributes": {}, "numericProjectId": 1_234_567_890, "projectId": "acme-ml" },
+    })
 }

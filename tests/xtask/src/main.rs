@@ -89,8 +89,8 @@ enum Task {
     Sandbox(sandbox::Arguments),
     /// Boot Debian's kernels in QEMU, and test the kernel's WireGuard and forwarding there
     ///
-    /// Not a part of `cargo xtask test`: the machines have no KVM in CI, and take minutes. Builds the images with mmdebstrap once,
-    /// which needs root.
+    /// Only the smallest machine (`--ci`) is a part of `cargo xtask test`: the others have no KVM in CI, and take minutes. Builds
+    /// the images with mmdebstrap once, which needs root.
     #[command(disable_help_flag = true)]
     Vm {
         /// Part of the names of cases, and options; `cargo xtask vm --help` lists them

@@ -6,8 +6,9 @@
 //! fails with the reason.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self as blocking, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,11 @@ const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const FORMAT: u64 = 1;
 /// So many transactions go into one commit at most.
 const BATCH: usize = 512;
+/// Length of the mark with which redb's files begin.
+const MARK: usize = 9;
+/// Length of the header with the mark, and more than a new file has.
+const HEADER: usize = 512;
+const LARGEST_NEW: u64 = 64 << 20;
 /// Time between two attempts to open the file again.
 const REOPEN: Duration = Duration::from_secs(1);
 
@@ -94,10 +100,28 @@ fn open(path: &Path) -> Result<(Database, Table), StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(path).map_err(|error| failed(&error))?;
+    let same = file.try_clone().map_err(|error| failed(&error))?;
+    // The backend locks the file, so that no other process can be making it.
     let backend = FileBackend::new(file).map_err(|error| failed(&error))?;
+    if is_unfinished(&same).map_err(|error| failed(&error))? {
+        same.set_len(0).map_err(|error| failed(&error))?;
+    }
     let database = Database::builder().create_with_backend(backend).map_err(|error| failed(&error))?;
     let table = read(&database).map_err(|error| failed(&error))?;
     Ok((database, table))
+}
+
+/// Whether the file was never a database: redb writes its mark last, so a machine that loses its power at the first start leaves a
+/// file with at most the rest of the header, which redb would refuse forever.
+fn is_unfinished(file: &File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    if length < HEADER as u64 || length > LARGEST_NEW {
+        return Ok(false);
+    }
+    let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    file.read_exact_at(&mut bytes, 0)?;
+    let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    Ok(zeros(&bytes[..MARK]) && zeros(&bytes[HEADER..]))
 }
 
 impl Drop for Embedded {

@@ -53,6 +53,24 @@ fn contents(path: &Path) -> (u64, Vec<Key>) {
     })
 }
 
+/// What redb has written to a new file before its mark, which it writes last.
+#[test]
+fn a_file_whose_making_was_interrupted_is_made_again_and_others_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("leases.redb");
+    let mut bytes = vec![0; 1 << 20];
+    for header in [false, true] {
+        bytes[9] = u8::from(header);
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(contents(&path), (0, vec![]));
+    }
+    bytes[9000] = 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let refused = Embedded::open(&path).unwrap_err().to_string();
+    assert!(refused.contains("Not a redb database"), "{refused}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
 #[test]
 fn contents_survive_and_versions_are_compared() {
     let folder = tempfile::tempdir().unwrap();

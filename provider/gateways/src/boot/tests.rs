@@ -103,6 +103,7 @@ impl Machine {
         for program in ["systemctl", "systemd-sysusers", "sysctl"] {
             machine.program(program, &format!("echo {program} \"$@\" >> {}", machine.calls().display()));
         }
+        machine.program("sync", &format!("echo sync \"${{1##*/}}\" >> {}", machine.calls().display()));
         machine
     }
 
@@ -180,6 +181,13 @@ fn a_boot_that_was_cut_off_anywhere_is_made_good_by_the_next() {
     let (files, calls) = (undisturbed.files(), std::fs::read_to_string(undisturbed.calls()).unwrap());
     assert!(calls.trim_end().ends_with("warren-restart.path") && calls.contains("--no-block"), "{calls}");
     assert_eq!(files.len(), 13, "{:?}", files.keys());
+    for name in files.keys() {
+        let name = name.file_name().unwrap().to_str().unwrap();
+        assert!(
+            calls.contains(&format!("sync {name}.new\n")),
+            "{name} is not on the disk before it has its name"
+        );
+    }
 
     let mut cuts = 0;
     for step in 1.. {
@@ -311,6 +319,22 @@ fn the_units_are_ones_and_sandboxed() {
     let (_, told) = analyze(&[&["verify", "--man=no"], &names[..]].concat());
     let complaints: Vec<&str> = told.lines().filter(|line| !line.contains("is not executable")).collect();
     assert!(complaints.is_empty(), "{complaints:#?}");
+    // What a reboot starts, in one order with the targets that every service waits for.
+    let wants = units.join("multi-user.target.wants");
+    std::fs::create_dir(&wants).unwrap();
+    for name in &names {
+        let enabled =
+            std::fs::read_to_string(units.join(name)).unwrap().contains("WantedBy=multi-user.target");
+        if enabled {
+            std::os::unix::fs::symlink(units.join(name), wants.join(name)).unwrap();
+        }
+    }
+    let program = warren_programs::program("systemd-analyze").unwrap();
+    let mut verify = Command::new(program);
+    verify.args(["verify", "--man=no", "multi-user.target"]);
+    let told = verify.env("SYSTEMD_UNIT_PATH", format!("{}:", units.display())).output().unwrap();
+    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(!told.contains("ordering cycle"), "{told}");
     for unit in [
         "./warren-fetch.service",
         "./warren-refresh.service",
@@ -358,6 +382,9 @@ fn the_binary_is_installed_once_and_only_the_right_one() {
     );
     assert!(machine.install().status.success());
 
+    let calls = std::fs::read_to_string(machine.calls()).unwrap();
+    assert_eq!(calls.matches("sync warren-tunnel.new").count(), 1, "{calls}");
+
     // A binary for another architecture: the kernel cannot start it.
     let foreign = Machine::new();
     let elf = b"\x7fELF not for this machine";
@@ -378,4 +405,32 @@ fn the_binary_is_installed_once_and_only_the_right_one() {
         String::from_utf8_lossy(&refused.stderr).replace(&wrong.url, "URL").replace(&wrong.sha256, "DIGEST");
     insta::assert_snapshot!(told);
     assert!(!other.folder("root/usr/local/bin/warren-tunnel").exists());
+}
+
+#[test]
+fn without_curl_the_binary_is_downloaded_with_another_program() {
+    for program in ["wget", "python3"] {
+        let machine = Machine::new();
+        let release = release(&serve(BINARY));
+        machine.boot(&script(Run::GuestAgent, Some(&release), &sources(), &Extras::default()).unwrap());
+        let tools = machine.folder("tools");
+        std::fs::create_dir(&tools).unwrap();
+        for name in ["chmod", "mkdir", "mv", "rm", "sh", "sha256sum", "sync", "uname"] {
+            std::os::unix::fs::symlink(warren_programs::program(name).unwrap(), tools.join(name)).unwrap();
+        }
+        // What is on PATH may be a script that finds the interpreter with further programs.
+        let real = match program {
+            "python3" => {
+                let found = Command::new(program).args(["-c", "import sys; print(sys.executable)"]).output();
+                String::from_utf8(found.unwrap().stdout).unwrap().trim().to_owned()
+            }
+            _ => warren_programs::program(program).unwrap().display().to_string(),
+        };
+        machine.program(&format!("../tools/{program}"), &format!("exec {real} \"$@\""));
+        let mut install = Command::new(machine.folder("root/usr/local/lib/warren/install"));
+        install.arg("once").env("PATH", &tools).env("WARREN_ROOT", machine.folder("root"));
+        let installed = install.output().unwrap();
+        assert!(installed.status.success(), "{program}: {}", String::from_utf8_lossy(&installed.stderr));
+        assert_eq!(std::fs::read(machine.folder("root/usr/local/bin/warren-tunnel")).unwrap(), BINARY);
+    }
 }

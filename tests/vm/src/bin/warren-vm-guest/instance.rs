@@ -1,4 +1,4 @@
-//! An instance with a gateway, after systemd and cloud-init have booted it from its user data.
+//! An instance with a gateway, after systemd has booted it, and cloud-init or Google's guest agent has run its boot script.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,15 +12,37 @@ use warren_tunnel_tests::{Daemon, Implementation, Namespace, wait_for};
 
 use crate::{Case, case, same};
 
-pub(crate) const CASES: &[Case] = &[
-    case("cloud-init finds EC2 and runs the user data", cloud_init),
-    case("systemd starts the gateway with what was fetched", started),
-    case("a pod enrols and reaches what its group allows", enrols),
-    case("systemd restarts a killed gateway", restarted),
-];
+const STARTED: Case = case("systemd starts the gateway with what was fetched", started);
+const ENROLS: Case = case("a pod enrols and reaches what its group allows", enrols);
+const RESTARTED: Case = case("systemd restarts a killed gateway", restarted);
+
+/// The first boot of an instance of AWS.
+pub(crate) const AWS: &[Case] =
+    &[case("cloud-init finds EC2 and runs the user data", cloud_init), STARTED, ENROLS, RESTARTED];
+
+/// The first boot of an instance of Google Cloud.
+pub(crate) const GOOGLE: &[Case] =
+    &[case("Google's guest agent runs the startup script", guest_agent), STARTED, ENROLS, RESTARTED];
+
+/// A boot after a whole first one.
+pub(crate) const REBOOTED: &[Case] = &[STARTED, case("the leases outlive the reboot", leases), ENROLS];
+
+/// A boot after one that was cut.
+pub(crate) const CUT: &[Case] = &[STARTED, ENROLS];
 
 /// Longer than a boot takes without acceleration on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(400);
+
+/// As [`wait_for`], but leaves the processors to what is waited for.
+fn rarely<T>(limit: Duration, what: &str, mut check: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    wait_for(limit, what, || {
+        let found = check()?;
+        if found.is_none() {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        Ok(found)
+    })
+}
 
 fn run(words: &[&str]) -> Result<String> {
     let output = Command::new(words[0]).args(&words[1..]).output().with_context(|| words.join(" "))?;
@@ -39,15 +61,42 @@ fn property(unit: &str, name: &str) -> Result<String> {
 }
 
 fn cloud_init() -> Result<()> {
-    let status = || run(&["cloud-init", "status", "--long"]).unwrap_or_else(|error| error.to_string());
-    let ended = |text: &str| ["status: done", "status: error"].iter().any(|end| text.contains(end));
-    let found = wait_for(PATIENCE, "end of cloud-init", || Ok(Some(status()).filter(|text| ended(text))))?;
+    rarely(PATIENCE, "end of cloud-init", || Ok(fs::exists("/run/cloud-init/result.json")?.then_some(())))?;
+    let found = run(&["cloud-init", "status", "--long"]).unwrap_or_else(|error| error.to_string());
     // Modules of the distribution may fail in an image of the least packages; the user data is a boothook.
     ensure!(!found.contains("boothook"), "{found}");
     same("cloud", &run(&["cloud-init", "query", "cloud_name"])?.trim(), &"aws")?;
     same("instance", &run(&["cloud-init", "query", "instance_id"])?.trim(), &"i-0123456789abcdef0")?;
     let log = run(&["tail", "-n", "40", "/var/log/cloud-init.log"])?;
     ensure!(fs::exists("/etc/systemd/system/warren-gateway.service")?, "no unit\n{found}\n{log}");
+    foreign()
+}
+
+fn guest_agent() -> Result<()> {
+    let unit = "google-startup-scripts.service";
+    rarely(PATIENCE, "end of the startup script", || {
+        let state = property(unit, "ActiveState")?;
+        Ok(["active", "failed"].contains(&state.as_str()).then_some(()))
+    })?;
+    let log = run(&["journalctl", "--no-pager", "-o", "cat", "-u", "google-*"])?;
+    same("result", &property(unit, "Result")?.as_str(), &"success").with_context(|| log.clone())?;
+    ensure!(log.contains("startup-script exit status 0"), "{log}");
+    same("guest agent", &property("google-guest-agent.service", "ActiveState")?.as_str(), &"active")
+        .with_context(|| log.clone())?;
+    ensure!(!fs::exists("/usr/bin/curl")?, "there is curl");
+    foreign()
+}
+
+/// The file of someone else is one that `sysctl --system` fails at, and what the gateway wants is set nevertheless.
+fn foreign() -> Result<()> {
+    same("buffer", &fs::read_to_string("/proc/sys/net/core/rmem_max")?.trim(), &"8388608")?;
+    ensure!(run(&["sysctl", "--quiet", "--system"]).is_err(), "all parameters of this machine are well");
+    Ok(())
+}
+
+fn leases() -> Result<()> {
+    let peers = ours(&["gateway", "peers", "--json"])?;
+    ensure!(peers.contains("\"gpu\""), "the lease is gone: {peers}");
     Ok(())
 }
 
@@ -70,16 +119,22 @@ fn started() -> Result<()> {
     let key = fs::metadata("/run/warren/gateway.key")?;
     same("mode of the key", &(key.permissions().mode() & 0o077), &0)?;
     ensure!(key.uid() != 0, "the key is root's");
+    let boot = run(&["journalctl", "--no-pager", "-b", "-o", "cat"])?;
+    let cycles: Vec<&str> = boot.lines().filter(|line| line.contains("ordering cycle")).collect();
+    ensure!(cycles.is_empty(), "{}", cycles.join("\n"));
     same(
         "failed units",
         &run(&["systemctl", "list-units", "--failed", "--plain", "--no-legend", "warren-*"])?.as_str(),
         &"",
     )
+    .with_context(journal)
 }
 
 /// Waits until the gateway answers its operator.
 fn up() -> Result<()> {
-    wait_for(PATIENCE, "gateway", || Ok(ours(&["gateway", "status", "--json"]).ok()))
+    let port: SocketAddr = (Ipv4Addr::LOCALHOST, 443).into();
+    rarely(PATIENCE, "port of the gateway", || Ok(TcpStream::connect(port).ok())).with_context(journal)?;
+    wait_for(Duration::from_secs(60), "gateway", || Ok(ours(&["gateway", "status", "--json"]).ok()))
         .with_context(journal)
         .map(drop)
 }
