@@ -291,22 +291,26 @@ fn installed(
     Ok(binary)
 }
 
-/// What a program prints as its version: the first line of `--version`.
+/// What a program prints as its version: the first line of `--version`, or of `version` where it has no such option.
 ///
 /// # Errors
 /// It cannot be started, fails, or prints nothing.
 pub fn version(program: &Path) -> Result<String> {
+    printed(program, "--version").or_else(|error| printed(program, "version").map_err(|_| error))
+}
+
+fn printed(program: &Path, argument: &str) -> Result<String> {
     let what = program.display();
     let output = Command::new("timeout")
         .args(["--kill-after=1", "10"])
         .arg(program)
-        .arg("--version")
+        .arg(argument)
         .output()
         .context("cannot start `timeout`")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    ensure!(output.status.success(), "`{what} --version` failed: {}", output.status);
-    Ok(line.with_context(|| format!("`{what} --version` prints nothing"))?.to_owned())
+    ensure!(output.status.success(), "`{what} {argument}` failed: {}", output.status);
+    Ok(line.with_context(|| format!("`{what} {argument}` prints nothing"))?.to_owned())
 }
 
 /// Held while something is installed, so that processes which need the same wait for one another.
