@@ -2,12 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -136,6 +138,28 @@ impl Namespace {
     /// The namespace is gone, the work fails or panics.
     pub fn inside<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         finish(self.thread(work)?)
+    }
+
+    /// A connection from this host to a listener at an address of another one, and both of its ends. Reads and writes fail after
+    /// `patience`.
+    ///
+    /// # Errors
+    /// It does not come up within `patience`, or the other host sees another source than the one that this host uses.
+    pub fn stream(
+        &self,
+        other: &Namespace,
+        at: SocketAddr,
+        patience: Duration,
+    ) -> Result<(TcpStream, TcpStream)> {
+        let listener = other.inside(move || Ok(TcpListener::bind(at)?))?;
+        let near = self.inside(move || Ok(TcpStream::connect_timeout(&at, patience)?))?;
+        let (far, seen) = listener.accept()?;
+        ensure!(seen == near.local_addr()?, "{seen} is not {}", near.local_addr()?);
+        for stream in [&near, &far] {
+            stream.set_read_timeout(Some(patience))?;
+            stream.set_write_timeout(Some(patience))?;
+        }
+        Ok((near, far))
     }
 
     /// Gives the host a name server file of its own, which programs started from now on see as `/etc/resolv.conf`.

@@ -11,7 +11,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -146,16 +146,7 @@ fn in_use(pods: [&Member; 2], times: usize) {
 
 /// A connection from one pod to another, and both of its ends.
 fn connected(from: &Pod, to: &Pod, port: u16) -> (TcpStream, TcpStream) {
-    let at = SocketAddr::new(to.address, port);
-    let listener = to.host.inside(move || Ok(TcpListener::bind(at)?)).unwrap();
-    let near = from.host.inside(move || Ok(TcpStream::connect_timeout(&at, PATIENCE)?)).unwrap();
-    let (far, seen) = listener.accept().unwrap();
-    assert_eq!(seen, near.local_addr().unwrap());
-    for stream in [&near, &far] {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    }
-    (near, far)
+    from.host.stream(&to.host, SocketAddr::new(to.address, port), PATIENCE).unwrap()
 }
 
 /// Moves bytes from one end to the other, and compares them.

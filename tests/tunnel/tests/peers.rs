@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -112,15 +112,7 @@ fn refusal(from: &Pod, to: SocketAddr) -> ErrorKind {
 
 /// A connection from one pod to another, which sees the first one's own address and port.
 fn connected(from: &Pod, to: &Pod, at: SocketAddr) -> (TcpStream, TcpStream) {
-    let listener = to.host.inside(move || Ok(TcpListener::bind(at)?)).unwrap();
-    let near = connect(from, at).unwrap();
-    let (far, seen) = listener.accept().unwrap();
-    assert_eq!(seen, near.local_addr().unwrap());
-    for stream in [&near, &far] {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    }
-    (near, far)
+    from.host.stream(&to.host, at, PATIENCE).unwrap()
 }
 
 /// Moves bytes both ways at once, and compares them.

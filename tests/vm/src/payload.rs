@@ -114,8 +114,8 @@ aws | google) systemctl --no-block reboot ;;
 esac
 ";
 
-/// Points at which the host may cut the power: it is told, and answers if the boot goes on. The line is open before, so that the
-/// answer is not lost.
+/// Points at which the host may cut the power. The script reports the point to the host, and waits for an answer, which comes if
+/// the boot is to continue. It opens the line before it reports, so that the answer is not lost.
 const POINT: &str = r#"#!/bin/sh
 grep -q warren.points /proc/cmdline || exit 0
 exec 3<>/dev/ttyS1

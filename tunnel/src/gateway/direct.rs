@@ -35,8 +35,7 @@ use super::in_tunnel::{self, refusal};
 use super::peers::{Member, PeerTable};
 use crate::runtime::control::{Command, Handle};
 use crate::runtime::http1::{self, Answer};
-use crate::runtime::netstack::Netstack;
-use crate::runtime::problem::{Problem, Result};
+use crate::runtime::problem::Result;
 
 /// Requests of one pod at the same time, and of all pods.
 const REQUESTS: (usize, usize) = (2, 256);
@@ -162,24 +161,10 @@ impl DirectServer {
             pairs: Mutex::default(),
             offered: AtomicU64::new(0),
         });
-        for address in addresses {
-            let at = SocketAddr::new(address, DIRECT_PORT);
-            let answering = Arc::clone(&inner);
-            let answer =
-                move |from, challenge, request| answer(Arc::clone(&answering), from, challenge, request);
-            let listening = async {
-                match inside {
-                    Inside::Kernel => {
-                        in_tunnel::serve(&warren_proxy::net::System, at, &runtime, answer).await
-                    }
-                    Inside::User(net) => in_tunnel::serve(&Netstack(net.clone()), at, &runtime, answer).await,
-                }
-            };
-            runtime.block_on(listening).map_err(|error| {
-                Problem::new(format!("direct paths at {at}: {error}"))
-                    .hint("end the program that has the port")
-            })?;
-        }
+        let answering = Arc::clone(&inner);
+        let answer = move |from, challenge, request| answer(Arc::clone(&answering), from, challenge, request);
+        let told = ("direct paths", "end the program that has the port");
+        in_tunnel::start(inside, &runtime, (addresses, DIRECT_PORT), told, answer)?;
         Ok(Some(Self(inner)))
     }
 
@@ -224,7 +209,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// What cannot be read is ignored.
+    /// Parses the query of a request. Values that are not valid addresses are ignored.
     fn read(query: &str) -> Self {
         let mut wanted = Self::default();
         for (name, value) in query.split('&').filter_map(|part| part.split_once('=')) {

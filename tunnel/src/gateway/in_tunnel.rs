@@ -12,11 +12,14 @@ use hyper::body::Incoming;
 use hyper::{Request, header};
 use tokio::runtime::Handle as Runtime;
 use warren_budget::Slots;
-use warren_proxy::net::{Gone, Listen, Listener as _};
+use warren_proxy::net::{Gone, Listen, Listener as _, System};
 use warren_wire::enrolment::{ChannelBinding, Proof};
 use warren_wire::gateway::{CHALLENGE_HEADER, PROOF_HEADER};
 
+use super::forward::Inside;
 use crate::runtime::http1::{self, Answer};
+use crate::runtime::netstack::Netstack;
+use crate::runtime::problem::{Problem, Result};
 use crate::runtime::random;
 
 /// Connections of one pod, and of all pods.
@@ -26,16 +29,36 @@ const LIFETIME: Duration = Duration::from_secs(60);
 /// Pause after a failure to accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Listens at an address of the tunnel, and answers from now on.
+/// Listens at this port of addresses of the tunnel, and answers from now on.
 ///
 /// # Errors
-/// It is in use, or not an address of this network.
-pub(super) async fn serve<N, A, F>(
-    network: &N,
-    at: SocketAddr,
+/// `what` cannot be served: the port is in use, or an address is not one of this network. `hint` says what to do.
+pub(super) fn start<A, F>(
+    inside: &Inside,
     runtime: &Runtime,
+    (addresses, port): (Vec<IpAddr>, u16),
+    (what, hint): (&str, &str),
     answer: A,
-) -> io::Result<()>
+) -> Result<()>
+where
+    A: Fn(IpAddr, ChannelBinding, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Answer> + Send + 'static,
+{
+    for address in addresses {
+        let at = SocketAddr::new(address, port);
+        let listening = async {
+            match inside {
+                Inside::Kernel => serve(&System, at, runtime, answer.clone()).await,
+                Inside::User(net) => serve(&Netstack(net.clone()), at, runtime, answer.clone()).await,
+            }
+        };
+        let failed = |error: io::Error| Problem::new(format!("{what} at {at}: {error}")).hint(hint);
+        runtime.block_on(listening).map_err(failed)?;
+    }
+    Ok(())
+}
+
+async fn serve<N, A, F>(network: &N, at: SocketAddr, runtime: &Runtime, answer: A) -> io::Result<()>
 where
     N: Listen,
     A: Fn(IpAddr, ChannelBinding, Request<Incoming>) -> F + Clone + Send + Sync + 'static,

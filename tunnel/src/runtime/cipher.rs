@@ -56,25 +56,28 @@ pub fn report(suite: Suite) -> Cipher {
 
 /// The cipher that `--cipher auto` selects on this machine.
 pub fn preview() -> Cipher {
-    let selected = match warren_cipher::load() {
-        Ok(suite) => Selected { suite, why: None },
-        Err(why) => Selected { suite: Suite::RING, why: Some(why.to_string()) },
-    };
-    Cipher::from(&selected)
+    Cipher::from(&library().unwrap_or_else(ring))
 }
 
 fn find(demand: Demand) -> Result<Selected> {
-    if demand == Demand::Ring {
-        return Ok(Selected { suite: Suite::RING, why: Some("selected by --cipher".to_owned()) });
-    }
-    match warren_cipher::load() {
-        Ok(suite) => Ok(Selected { suite, why: None }),
-        Err(why) if demand == Demand::Auto => Ok(Selected { suite: Suite::RING, why: Some(why.to_string()) }),
-        Err(why) => Err(Problem::new(format!("the cipher ipsec-mb is required, but not available: {why}"))
-            .hint(
+    match demand {
+        Demand::Ring => Ok(ring("selected by --cipher".to_owned())),
+        Demand::Auto => Ok(library().unwrap_or_else(ring)),
+        Demand::IpsecMb => library().map_err(|why| {
+            Problem::new(format!("the cipher ipsec-mb is required, but not available: {why}")).hint(
                 "install libipsec-mb1 (Debian 12, Ubuntu) or libipsec-mb2 (Debian 13), or use --cipher auto",
-            )),
+            )
+        }),
     }
+}
+
+fn library() -> std::result::Result<Selected, String> {
+    let suite = warren_cipher::load().map_err(|why| why.to_string())?;
+    Ok(Selected { suite, why: None })
+}
+
+fn ring(why: String) -> Selected {
+    Selected { suite: Suite::RING, why: Some(why) }
 }
 
 impl From<&Selected> for Cipher {

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use warren_wire::gateway::{Opening, Protocol};
 
 use super::Peer;
-use super::flow::{Role, Seen, parse, quoted_ends};
+use super::flow::{Role, parse, quoted_ends};
 
 /// Flows of one path that are remembered. Others that begin pass the gateway.
 const FLOWS: usize = 4096;
@@ -76,12 +76,9 @@ impl Direct {
         let next = Self::new(peer, rules);
         let mut flows = before.flows.lock().clone();
         flows.retain(|flow, _| {
-            let allowed = |openings: &[Opening], port: u16| {
-                let port = if flow.protocol == Protocol::Icmp { 0 } else { port };
-                openings.iter().any(|opening| opening.permits(flow.protocol, port))
-            };
             next.rules.addresses.contains(&flow.peer)
-                && (allowed(&next.rules.opens, flow.peer_port) || allowed(&next.rules.accepts, flow.own_port))
+                && (permits(&next.rules.opens, flow.protocol, flow.peer_port)
+                    || permits(&next.rules.accepts, flow.protocol, flow.own_port))
         });
         *next.flows.lock() = flows;
         next
@@ -133,7 +130,7 @@ impl Direct {
             return up && quoted_ends(packet).map(of).is_some_and(|flow| self.known(now, &flow));
         }
         let flow = Flow::new(to, seen.protocol, seen.source_port, seen.destination_port);
-        let permitted = up && permits(&self.rules.opens, &seen, seen.destination_port);
+        let permitted = up && permits(&self.rules.opens, seen.protocol, seen.destination_port);
         match seen.role {
             Role::Begin if permitted => self.remember(now, flow) || self.forget(&flow),
             Role::Begin => self.forget(&flow),
@@ -162,7 +159,7 @@ impl Direct {
             return quoted_ends(packet).map(of).is_some_and(|flow| self.known(now, &flow));
         }
         let flow = Flow::new(from, seen.protocol, seen.destination_port, seen.source_port);
-        let accepted = permits(&self.rules.accepts, &seen, seen.destination_port);
+        let accepted = permits(&self.rules.accepts, seen.protocol, seen.destination_port);
         match seen.role {
             Role::Begin => accepted && self.remember(now, flow),
             Role::Datagram => self.known(now, &flow) || (accepted && self.remember(now, flow)),
@@ -170,7 +167,7 @@ impl Direct {
             // The tables of both ends differ after one of them has lost its own. Segments open nothing.
             Role::Segment => {
                 self.known(now, &flow)
-                    || ((accepted || permits(&self.rules.opens, &seen, seen.source_port))
+                    || ((accepted || permits(&self.rules.opens, seen.protocol, seen.source_port))
                         && self.remember(now, flow))
             }
         }
@@ -218,9 +215,9 @@ impl Flow {
     }
 }
 
-fn permits(openings: &[Opening], seen: &Seen, port: u16) -> bool {
-    let port = if seen.protocol == Protocol::Icmp { 0 } else { port };
-    openings.iter().any(|opening| opening.permits(seen.protocol, port))
+fn permits(openings: &[Opening], protocol: Protocol, port: u16) -> bool {
+    let port = if protocol == Protocol::Icmp { 0 } else { port };
+    openings.iter().any(|opening| opening.permits(protocol, port))
 }
 
 /// All direct paths by the addresses of their peers, and the destinations that packets were sent to.

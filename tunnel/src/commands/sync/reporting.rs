@@ -25,7 +25,7 @@ const LAST: Duration = Duration::from_secs(1);
 /// Answers are not longer.
 const ANSWER_MAX: u64 = 4096;
 
-/// A transfer of which an agent is told.
+/// Reports one transfer to the agent.
 pub(super) struct Reporting {
     agent: SocketAddr,
     token: Zeroizing<String>,

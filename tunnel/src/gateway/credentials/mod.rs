@@ -18,7 +18,7 @@ mod share;
 mod transfers;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -49,7 +49,6 @@ use super::in_tunnel;
 use super::peers::{Member, PeerTable};
 use crate::enrolment::leases::LeaseService;
 use crate::enrolment::now;
-use crate::runtime::netstack::Netstack;
 use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// Requests of one pod at the same time, and of all pods.
@@ -167,25 +166,12 @@ impl CredentialServer {
             exchanges: [EXCHANGES; 2].map(Semaphore::new),
             paused: Mutex::default(),
         });
-        for address in addresses {
-            let at = SocketAddr::new(address, CREDENTIALS_PORT);
-            let answering = Arc::clone(&inner);
-            let answer = move |from, challenge, request| {
-                http::answer(Arc::clone(&answering), from, challenge, request)
-            };
-            let listening = async {
-                match inside {
-                    Inside::Kernel => {
-                        in_tunnel::serve(&warren_proxy::net::System, at, &runtime, answer).await
-                    }
-                    Inside::User(net) => in_tunnel::serve(&Netstack(net.clone()), at, &runtime, answer).await,
-                }
-            };
-            runtime.block_on(listening).map_err(|error| {
-                Problem::new(format!("credentials for pods at {at}: {error}"))
-                    .hint("remove the grants of all groups to run without credentials for pods")
-            })?;
-        }
+        let answering = Arc::clone(&inner);
+        let answer =
+            move |from, challenge, request| http::answer(Arc::clone(&answering), from, challenge, request);
+        let told =
+            ("credentials for pods", "remove the grants of all groups to run without credentials for pods");
+        in_tunnel::start(inside, &runtime, (addresses, CREDENTIALS_PORT), told, answer)?;
         Ok(Some(Self(inner)))
     }
 

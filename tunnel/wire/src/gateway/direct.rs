@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{GatewayConfig, PortRange, Protocol};
+use super::{GatewayConfig, Group, PortRange, Protocol};
 use crate::enrolment::DirectService;
 use crate::name::Name;
 use crate::{PublicKey, gateway::Allow};
@@ -64,6 +64,14 @@ impl Opening {
     }
 }
 
+impl Group {
+    /// Whether a rule is direct.
+    #[must_use]
+    pub fn has_direct_rules(&self) -> bool {
+        self.allow.iter().any(|rule| rule.direct)
+    }
+}
+
 impl GatewayConfig {
     /// The flows that direct rules let pods of a group begin with pods of another one, or of the same.
     #[must_use]
@@ -76,16 +84,16 @@ impl GatewayConfig {
         all
     }
 
-    /// Whether a rule is direct.
+    /// Whether a rule of any group is direct.
     #[must_use]
     pub fn has_direct_rules(&self) -> bool {
-        self.groups.values().flat_map(|group| &group.allow).any(|rule| rule.direct)
+        self.groups.values().any(Group::has_direct_rules)
     }
 
     /// What pods of a group learn about direct paths; `None` if no direct rule is about it.
     #[must_use]
     pub fn direct_service(&self, group: &Name) -> Option<DirectService> {
-        let about = |(from, of): (&Name, &super::Group)| {
+        let about = |(from, of): (&Name, &Group)| {
             of.allow.iter().any(|rule| rule.direct && (from == group || rule.to_groups.contains(group)))
         };
         // A direct rule is about groups, so the gateway has these addresses.

@@ -28,7 +28,8 @@ const SESSIONS: [&str; 5] = [
 /// What shipping logs needs, on the streams of one log group.
 const LOGS: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 
-/// The policy: read the parameters, decrypt them with the keys; sessions, logs, the volume, and the role of pods if they are configured.
+/// The policy: read the parameters, decrypt them with the keys; sessions, logs, the volume, and the role of pods if they are
+/// configured.
 pub(super) fn policy(aws: &Aws, account: &str, role: &GatewayRole) -> String {
     let parameters = sets::known(&role.parameters);
     let region = role.parameter_region.known().unwrap_or(&aws.region);

@@ -56,6 +56,7 @@ pub(crate) enum Part {
 }
 
 /// How much is measured.
+#[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) runs: usize,
     pub(crate) seconds: u64,

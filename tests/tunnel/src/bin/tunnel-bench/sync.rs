@@ -22,7 +22,7 @@ use warren_tunnel_tests::{Daemon, Family, Impairment, Implementation, Relay, Sid
 use crate::figures::megabytes;
 use crate::goals::{self, Goal};
 use crate::iperf;
-use crate::pod::{self as streams_of, LINE, Lab, PORT, Program, Way};
+use crate::pod::{LINE, Lab, PORT, Plan as Streams, Program, Way};
 use crate::sheet::{Figures, Sheet, rotated};
 use tool::Tool;
 
@@ -65,17 +65,17 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
         for (delay, loss) in PATHS {
             let case = |direction: &str| format!("{delay} ms, {loss} % loss, {direction}");
             eprintln!("run {run} of {}: {delay} ms, {loss} % loss", plan.runs);
-            let way = Road::new(delay, loss)?;
+            let road = Road::new(delay, loss)?;
             for (direction, arguments) in
                 [("up", &["--parallel", "4"][..]), ("down", &["--parallel", "4", "--reverse"])]
             {
-                sheet.case(PATH, &case(direction), || way.carries(plan, arguments));
+                sheet.case(PATH, &case(direction), || road.carries(plan, arguments));
             }
-            let server = storage.serve(&way)?;
+            let server = storage.serve(&road)?;
             for tool in rotated(&tools, run) {
                 for direction in ["up", "down"] {
                     sheet.case(tool.name(), &case(direction), || {
-                        storage.copy(&way, tool, direction == "up").with_context(|| server.log())
+                        storage.copy(&road, tool, direction == "up").with_context(|| server.log())
                     });
                 }
             }
@@ -87,7 +87,7 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
 /// A pod's host and a gateway, with a relay between them.
 struct Road {
     lab: Lab,
-    relay: Option<Relay>,
+    relay: Relay,
 }
 
 impl Road {
@@ -96,18 +96,13 @@ impl Road {
         let impairment =
             Impairment { delay: Duration::from_millis(delay) / 2, rate: LINE, loss: loss / 100.0 };
         let relay = Relay::start(&lab.hosts[1], lab.gateway_at(PORT), impairment)?;
-        Ok(Self { lab, relay: Some(relay) })
-    }
-
-    fn port(&self) -> u16 {
-        self.relay.as_ref().map_or(PORT, Relay::port)
+        Ok(Self { lab, relay })
     }
 
     fn carries(&self, plan: &Plan, arguments: &[&str]) -> Result<Figures> {
-        let Plan { runs, seconds, .. } = *plan;
         let congestion = plan.congestion.clone();
-        let streams = streams_of::Plan { runs, seconds, parts: Vec::new(), programs: Vec::new(), congestion };
-        let (pod, _) = self.lab.start(&Program::WarrenTunnel, &Way::Udp(self.port()))?;
+        let streams = Streams { seconds: plan.seconds, congestion, ..Streams::default() };
+        let (pod, _) = self.lab.start(&Program::WarrenTunnel, &Way::Udp(self.relay.port()))?;
         let figures = self.lab.transfer(&pod, &streams, arguments)?;
         Ok(figures
             .into_iter()
@@ -183,7 +178,7 @@ impl Storage {
         let report = target.path().with_extension("json");
         let mut interface = road.lab.interfaces[0].clone();
         interface.port = 0;
-        interface.peers[0].endpoint = Some(road.lab.gateway_at(road.port()).to_string());
+        interface.peers[0].endpoint = Some(road.lab.gateway_at(road.relay.port()).to_string());
         let home = pod::home(&interface)?;
         let tunnel = Implementation::WarrenTunnel.path()?;
         let cache = warren_tunnel_tests::cache_folder();

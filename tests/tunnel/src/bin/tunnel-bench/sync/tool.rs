@@ -1,4 +1,4 @@
-//! The tools, and how each is told to copy a folder.
+//! The tools, and the command with which each of them copies a folder.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ pub(super) fn report(path: &Path) -> Result<[f64; 3]> {
     serde_json::from_str(&text).context("the report of a copy")
 }
 
-/// What all tools read.
+/// The environment of every tool.
 pub(super) fn environment(endpoint: &str) -> Vec<(&'static str, String)> {
     vec![
         ("AWS_ACCESS_KEY_ID", KEY.to_owned()),

@@ -1,5 +1,5 @@
-//! Rules for the gateway's own services: queries of peers for names, credentials, and direct paths, and its own queries to gateways of other
-//! sites.
+//! Rules for the gateway's own services: queries of peers for names, credentials, and direct paths, and its own queries to
+//! gateways of other sites.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;

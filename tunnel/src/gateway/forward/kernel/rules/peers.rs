@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use ipnet::IpNet;
 use warren_wire::Name;
+use warren_wire::gateway::Group;
 
 use super::group::{RELATED, has_rates, traffic};
 use super::{Place, Table, WAYS, is_of, keyword, set};
@@ -13,7 +14,7 @@ use super::{Place, Table, WAYS, is_of, keyword, set};
 /// What a packet gets for an address that no pod has now, or no longer.
 const ABSENT: &str = "  chain absent {
     counter name \"failed\"
-    ct state established,related meta l4proto 6 reject with tcp reset
+    FOLLOWING reject with tcp reset
     reject with icmpx host-unreachable
   }
 ";
@@ -43,6 +44,10 @@ fn of(group: &Name, family: u8) -> String {
     format!("pods{family}-{group}")
 }
 
+/// Segments that follow the first one of a connection: those of a connection that the kernel knows, or of any.
+const ESTABLISHED: &str = "ct state established,related meta l4proto 6";
+const NOT_FIRST: &str = "tcp flags & (fin|syn|rst|ack) != syn";
+
 /// Segments of connections that this gateway has not seen begin end these.
 const NEW_SEGMENT: &str = "    ct state new tcp flags & (fin|syn|rst|ack) != syn reject with tcp reset";
 
@@ -59,10 +64,6 @@ const CONTINUED: &str = "  chain continued {
 ";
 
 impl Table<'_> {
-    fn has_direct_rules(&self) -> bool {
-        self.groups.values().flat_map(|group| &group.allow).any(|rule| rule.direct)
-    }
-
     /// The groups that rules are about.
     fn targets(&self) -> BTreeSet<&Name> {
         self.groups.values().flat_map(|group| &group.allow).flat_map(|rule| &rule.to_groups).collect()
@@ -95,15 +96,8 @@ impl Table<'_> {
         if !self.has_peer_rules() {
             return;
         }
-        let absent = if self.has_direct_rules() {
-            ABSENT.replace(
-                "ct state established,related meta l4proto 6",
-                "tcp flags & (fin|syn|rst|ack) != syn",
-            )
-        } else {
-            ABSENT.to_owned()
-        };
-        *out += &absent;
+        let direct = self.groups.values().any(Group::has_direct_rules);
+        *out += &ABSENT.replace("FOLLOWING", if direct { NOT_FIRST } else { ESTABLISHED });
         for (group, settings) in self.groups {
             for (way, direction, side, port, echo) in
                 [("peer", "out", "daddr", "dport", "request"), ("back", "in", "saddr", "sport", "reply")]
@@ -131,7 +125,7 @@ impl Table<'_> {
                 *out += "  }\n";
             }
         }
-        if self.has_direct_rules() {
+        if direct {
             *out += CONTINUED;
             *out += &CHAINS.replace("SEGMENTS", ANY_SEGMENT);
         } else {
