@@ -1,20 +1,25 @@
 //! Builds what the tasks run.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use warren_harness::workspace_root;
 
-use crate::suite;
+use crate::suite::TestProgram;
 
 /// The cargo that runs this.
 ///
 /// What `cargo run` tells this program of its own package must not reach it: build scripts that look at these variables,
 /// such as ring's, would be run again, and every cloud SDK behind them compiled a second time.
 pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = clean(Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())));
     command.current_dir(workspace_root());
+    command
+}
+
+/// A command that inherits nothing of this program's package.
+pub(crate) fn clean(mut command: Command) -> Command {
     let ours = ["CARGO_PKG_", "CARGO_MANIFEST_"];
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| ours.iter().any(|prefix| name.starts_with(prefix))) {
@@ -48,17 +53,22 @@ pub(crate) fn products() -> Result<PathBuf> {
     Ok(target_folder().join("debug"))
 }
 
-/// Builds every target of the workspace, and returns the folder of the binaries.
-pub(crate) fn everything() -> Result<PathBuf> {
-    success(cargo().args(["build", "--workspace", "--all-targets", "--locked"]), "building the workspace")?;
-    // `--all-targets` leaves them out.
-    let programs = suite::beside()?;
-    let beside = programs.iter().flat_map(|name| ["--test", name]);
-    success(
-        cargo().args(["build", "--workspace", "--locked"]).args(beside),
-        "building the tests that run beside the others",
-    )?;
-    Ok(target_folder().join("debug"))
+/// Builds every target of the workspace, and returns the folder of the binaries and the programs with tests.
+pub(crate) fn everything() -> Result<(PathBuf, Vec<TestProgram>)> {
+    let mut command = cargo();
+    command.args([
+        "build",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--message-format=json-render-diagnostics",
+    ]);
+    let output = command.stderr(Stdio::inherit()).output().context("cargo cannot be started")?;
+    ensure!(output.status.success(), "building the workspace failed: {}", output.status);
+    let messages = String::from_utf8(output.stdout)?;
+    let programs: Result<Vec<_>> =
+        messages.lines().filter_map(|message| TestProgram::of(message).transpose()).collect();
+    Ok((target_folder().join("debug"), programs?))
 }
 
 /// Builds the provider as it is released, and returns its folder.

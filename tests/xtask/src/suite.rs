@@ -1,107 +1,226 @@
 //! Runs every test of the workspace, lists the slowest programs, and counts the tests in one line at the end.
 
 use std::cmp::Reverse;
-use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
-use std::sync::mpsc;
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
-use warren_harness::workspace_root;
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
 
 use crate::build;
 
 /// How many of the slowest programs are listed.
 const SLOWEST: usize = 15;
 
-/// Builds everything, runs `cargo test` over the workspace, and adds up the counts of all test binaries.
+/// Builds everything, runs each test program, and adds up their counts.
 ///
-/// The programs of [`beside`] run at the same time as the others: no program alone keeps all processors busy.
+/// No program alone keeps all processors busy, so several run at a time. They are in one queue: at its front those that compute most
+/// (the acceptance tests), at its back those that wait most (the tests of the tunnel). Workers take from both ends, so that both
+/// kinds run next to each other, and all workers end at about the same time.
 pub(crate) fn run(filter: Option<&str>) -> Result<()> {
-    let folder = build::everything()?;
-    let programs = beside()?;
-    let mut second = build::cargo();
-    second
-        .args(["test", "--workspace", "--no-fail-fast", "--locked"])
-        .args(programs.iter().flat_map(|name| ["--test", name]))
-        .args(filter)
-        .args(["--", "--test-threads=4"])
-        .env("WARREN_BUILD_FOLDER", &folder);
-    let second = std::thread::spawn(move || second.output());
-    let mut command = build::cargo();
-    command
-        .args(["test", "--workspace", "--no-fail-fast", "--locked"])
-        .args(filter)
-        .env("WARREN_BUILD_FOLDER", folder)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().context("cargo cannot be started")?;
-    let output = child.stdout.take().context("cargo has no output")?;
-    let messages = child.stderr.take().context("cargo has no messages")?;
-    let (started, starts) = mpsc::channel();
-    // Not joined: a process that a test left behind may keep the pipe open.
-    std::thread::spawn(move || {
-        for line in BufReader::new(messages).lines().map_while(Result::ok) {
-            eprintln!("{line}");
-            if let Some(program) = program(&line) {
-                _ = started.send((Instant::now(), program));
-            }
+    let (folder, mut programs) = build::everything()?;
+    programs.sort_by_key(|program| program.place());
+    let output = folder.join("tests");
+    fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
+    let libraries = libraries()?;
+    let command = |program: &TestProgram| {
+        let mut command = build::clean(Command::new(&program.executable));
+        command
+            .current_dir(&program.package)
+            .env("CARGO_MANIFEST_DIR", &program.package)
+            .env("LD_LIBRARY_PATH", &libraries)
+            .env("WARREN_BUILD_FOLDER", &folder)
+            .args(filter);
+        Job { name: program.name(), command }
+    };
+    let mut jobs: VecDeque<Job> = programs.iter().map(command).collect();
+    // In the middle: short, and after the programs that take longest.
+    let mut documentation = build::cargo();
+    documentation.args(["test", "--doc", "--workspace", "--no-fail-fast", "--locked"]).args(filter);
+    jobs.insert(jobs.len() / 2, Job { name: "documentation".to_owned(), command: documentation });
+
+    let queue = Mutex::new(jobs);
+    let outcomes = Mutex::new(Vec::new());
+    let worker = |front: bool| -> Result<()> {
+        loop {
+            let job = if front { locked(&queue).pop_front() } else { locked(&queue).pop_back() };
+            let Some(job) = job else { return Ok(()) };
+            let outcome = job.run(&output)?;
+            // Printed under the lock: lines of two programs do not mix.
+            let mut outcomes = locked(&outcomes);
+            println!("\n     Running {} ({} s)", outcome.name, outcome.time.as_secs());
+            print!("{}", outcome.text);
+            outcomes.push(outcome);
         }
-    });
-    let mut total = Counts::default();
-    for line in BufReader::new(output).split(b'\n') {
-        let line = String::from_utf8_lossy(&line?).into_owned();
-        println!("{line}");
-        total.add(&line);
-    }
-    let status = child.wait()?;
-    let slowest = slowest(starts.try_iter().collect(), Instant::now());
-    let second =
-        second.join().map_err(|_| anyhow!("a thread panicked"))?.context("cargo cannot be started")?;
-    eprint!("{}", String::from_utf8_lossy(&second.stderr));
-    for line in String::from_utf8_lossy(&second.stdout).lines() {
-        println!("{line}");
-        total.add(line);
-    }
+    };
+    let workers = 1 + std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        let all: Vec<_> =
+            (0..workers).map(|index| scope.spawn(move || worker(index < workers / 2))).collect();
+        all.into_iter().try_for_each(|worker| match worker.join() {
+            Ok(result) => result,
+            Err(_) => bail!("a thread panicked"),
+        })
+    })?;
+    let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    report(outcomes, filter.is_some())
+}
+
+/// Prints what was slowest, what failed, and the counts.
+fn report(mut outcomes: Vec<Outcome>, filtered: bool) -> Result<()> {
+    outcomes.sort_by_key(|outcome| Reverse(outcome.time));
     println!("\nslowest programs:");
-    for (time, program) in slowest {
-        println!("{:6} s  {program}", time.as_secs());
+    for outcome in outcomes.iter().take(SLOWEST) {
+        println!("{:6} s  {}", outcome.time.as_secs(), outcome.name);
+    }
+    let mut total = Counts::default();
+    let mut failed = Vec::new();
+    for outcome in &outcomes {
+        let counts = Counts::of(&outcome.text);
+        if let Some(why) = outcome.failure(&counts) {
+            failed.push(format!("{}: {why}", outcome.name));
+        }
+        total.add(&counts);
     }
     println!("\n{} passed, {} failed", total.passed, total.failed);
+    ensure!(failed.is_empty(), "test programs failed:\n{}", failed.join("\n"));
     ensure!(total.ignored == 0, "{} tests were ignored; run them or delete them", total.ignored);
-    ensure!(status.success() && total.failed == 0, "tests failed ({status})");
-    ensure!(second.status.success(), "tests beside the others failed ({})", second.status);
-    ensure!(total.passed > 0 || filter.is_some(), "no test ran");
+    ensure!(total.passed > 0 || filtered, "no test ran");
     Ok(())
 }
 
-/// The folders of the packages with programs that run beside the others.
-const PACKAGES: [&str; 2] = ["tests/acceptance", "tests/tunnel"];
-
-/// The test programs that run beside the others: those with `test = false` in the manifests of [`PACKAGES`]. Those of the tunnel
-/// wait more than they compute; those of the acceptance tests balance the time of both. No other test program of the workspace has
-/// their names.
-pub(crate) fn beside() -> Result<Vec<String>> {
-    let mut all = Vec::new();
-    for package in PACKAGES {
-        let manifest = workspace_root().join(package).join("Cargo.toml");
-        let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
-        let programs = in_manifest(&text);
-        ensure!(!programs.is_empty(), "{}: no test has `test = false`", manifest.display());
-        all.extend(programs);
-    }
-    Ok(all)
+/// The folder with the standard library, which the tests of procedural macros are linked to.
+fn libraries() -> Result<String> {
+    let output = Command::new("rustc")
+        .args(["--print", "target-libdir"])
+        .output()
+        .context("rustc cannot be started")?;
+    ensure!(output.status.success(), "rustc --print target-libdir: {}", output.status);
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// The names of the tests with `test = false`.
-fn in_manifest(text: &str) -> Vec<String> {
-    let tables = text.split("\n[").filter_map(|table| table.strip_prefix("[test]]\n"));
-    let excepted = tables.filter(|table| table.lines().any(|line| line == "test = false"));
-    let name = |table: &str| {
-        table.lines().find_map(|line| line.strip_prefix("name = ")?.trim_matches('"').to_owned().into())
-    };
-    excepted.filter_map(name).collect()
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A program with tests that cargo has built.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TestProgram {
+    /// Folder of the package.
+    package: PathBuf,
+    target: String,
+    executable: PathBuf,
+}
+
+impl TestProgram {
+    /// The program that one of cargo's messages in JSON is about.
+    ///
+    /// Source: <https://doc.rust-lang.org/cargo/reference/external-tools.html#artifact-messages>.
+    pub(crate) fn of(message: &str) -> Result<Option<Self>> {
+        #[derive(Deserialize)]
+        struct Message {
+            reason: String,
+            manifest_path: Option<PathBuf>,
+            target: Option<Target>,
+            profile: Option<Profile>,
+            executable: Option<PathBuf>,
+        }
+        #[derive(Deserialize)]
+        struct Target {
+            name: String,
+            kind: Vec<String>,
+        }
+        #[derive(Deserialize)]
+        struct Profile {
+            test: bool,
+        }
+        let message: Message = serde_json::from_str(message).with_context(|| message.to_owned())?;
+        let Message {
+            manifest_path: Some(manifest),
+            target: Some(target),
+            profile: Some(Profile { test: true }),
+            executable: Some(executable),
+            ..
+        } = message
+        else {
+            return Ok(None);
+        };
+        // Measurements and examples are built, and do not run.
+        if message.reason != "compiler-artifact"
+            || target.kind.iter().any(|kind| kind == "bench" || kind == "example")
+        {
+            return Ok(None);
+        }
+        let package = manifest.parent().context("a manifest is in a folder")?.to_path_buf();
+        Ok(Some(Self { package, target: target.name, executable }))
+    }
+
+    fn name(&self) -> String {
+        let package = self.package.file_name().unwrap_or_default().to_string_lossy();
+        format!("{package}/{}", self.target)
+    }
+
+    /// Its place in the queue.
+    fn place(&self) -> (u8, PathBuf) {
+        let place = match () {
+            () if self.package.ends_with("tests/acceptance") => 0,
+            () if self.package.ends_with("tests/tunnel") => 2,
+            () => 1,
+        };
+        (place, self.executable.clone())
+    }
+}
+
+/// What runs.
+struct Job {
+    name: String,
+    command: Command,
+}
+
+impl Job {
+    /// Runs it to its end. Its output goes to a file: a process that a test left behind may keep a pipe open.
+    fn run(mut self, folder: &Path) -> Result<Outcome> {
+        let file = folder.join(format!("{}.txt", self.name.replace('/', "-")));
+        let output = File::create(&file).with_context(|| file.display().to_string())?;
+        let begun = Instant::now();
+        let mut child = self
+            .command
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .with_context(|| format!("{} cannot be started", self.name))?;
+        let status = child.wait()?;
+        let time = begun.elapsed();
+        let text = String::from_utf8_lossy(&fs::read(&file)?).into_owned();
+        Ok(Outcome { name: self.name, time, status, text })
+    }
+}
+
+/// What a program did.
+struct Outcome {
+    name: String,
+    time: Duration,
+    status: ExitStatus,
+    text: String,
+}
+
+impl Outcome {
+    /// Why it is not a success.
+    fn failure(&self, counts: &Counts) -> Option<String> {
+        if counts.failed > 0 {
+            Some(format!("{} tests failed", counts.failed))
+        } else if !self.status.success() {
+            Some(self.status.to_string())
+        } else if counts.results == 0 {
+            Some("it ended without a result".to_owned())
+        } else {
+            None
+        }
+    }
 }
 
 /// Counts of test results.
@@ -110,92 +229,108 @@ struct Counts {
     passed: u64,
     failed: u64,
     ignored: u64,
+    /// Lines with results.
+    results: u64,
 }
 
 impl Counts {
-    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 0 ignored; ..`; ignores other lines.
-    fn add(&mut self, line: &str) {
-        let Some((_, counts)) = line.split_once("test result: ") else { return };
-        let counts = counts.split_once(". ").map_or(counts, |(_, counts)| counts);
-        for part in counts.split("; ") {
-            let Some((number, what)) = part.split_once(' ') else { continue };
-            let number = number.parse().unwrap_or(0);
-            match what {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" => self.ignored += number,
-                _ => {}
+    /// Adds up lines such as `test result: ok. 3 passed; 0 failed; 0 ignored; ..`.
+    fn of(text: &str) -> Self {
+        let mut all = Self::default();
+        for (_, counts) in text.lines().filter_map(|line| line.split_once("test result: ")) {
+            all.results += 1;
+            let counts = counts.split_once(". ").map_or(counts, |(_, counts)| counts);
+            for part in counts.split("; ") {
+                let Some((number, what)) = part.split_once(' ') else { continue };
+                let number = number.parse().unwrap_or(0);
+                match what {
+                    "passed" => all.passed += number,
+                    "failed" => all.failed += number,
+                    "ignored" => all.ignored += number,
+                    _ => {}
+                }
             }
         }
+        all
     }
-}
 
-/// The program that a line such as `Running tests/a.rs (target/debug/deps/a-0f)` announces.
-fn program(line: &str) -> Option<String> {
-    let rest = ["Running ", "Doc-tests "].iter().find_map(|word| line.trim().strip_prefix(word))?;
-    let path = rest.split(['(', ')']).nth(1).unwrap_or(rest);
-    path.rsplit('/').next().map(str::to_owned)
-}
-
-/// The programs that took longest, given when each began and when the last one ended.
-fn slowest(starts: Vec<(Instant, String)>, end: Instant) -> Vec<(Duration, String)> {
-    let ends: Vec<Instant> = starts.iter().skip(1).map(|(at, _)| *at).chain([end]).collect();
-    let mut times: Vec<_> =
-        starts.into_iter().zip(ends).map(|((at, program), end)| (end - at, program)).collect();
-    times.sort_by_key(|(time, _)| Reverse(*time));
-    times.truncate(SLOWEST);
-    times
+    fn add(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+        self.results += other.results;
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::os::unix::process::ExitStatusExt as _;
 
-    use super::{Counts, beside, in_manifest, program, slowest, workspace_root};
+    use super::*;
 
-    #[test]
-    fn the_slowest_programs_are_first() {
-        let begun = Instant::now();
-        let at = |seconds| begun + Duration::from_secs(seconds);
-        let lines = [
-            (0, "   Compiling quick v0.1.0"),
-            (5, "     Running unittests src/lib.rs (target/debug/deps/quick-0f)"),
-            (7, "     Running tests/slow.rs (target/debug/deps/slow-1e)"),
-            (40, "   Doc-tests quick"),
-        ];
-        let starts = lines.iter().filter_map(|(seconds, line)| Some((at(*seconds), program(line)?)));
-        let expected = [(33, "slow-1e"), (2, "quick-0f"), (1, "quick")];
-        let expected = expected.map(|(seconds, name)| (Duration::from_secs(seconds), name.to_owned()));
-        assert_eq!(slowest(starts.collect(), at(41)), expected);
+    fn outcome(code: i32, text: &str) -> Outcome {
+        let status = ExitStatus::from_raw(code << 8);
+        Outcome { name: "a".to_owned(), time: Duration::ZERO, status, text: text.to_owned() }
     }
 
     #[test]
-    fn programs_beside_the_others_are_found_in_the_manifest() {
-        let manifest = "[package]\nname = \"p\"\n\n[[test]]\nname = \"a\"\ntest = false\n\n[[test]]\nname = \"b\"\n\n\
-                        [[test]]\nname = \"c\"\ntest = false\n\n[lints]\nworkspace = true\n";
-        assert_eq!(in_manifest(manifest), ["a", "c"]);
-    }
-
-    /// Cargo selects test programs by name, in all packages.
-    #[test]
-    fn programs_beside_the_others_have_names_of_their_own() {
-        let listed = std::process::Command::new("git").arg("ls-files").current_dir(workspace_root()).output();
-        let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
-        for name in beside().unwrap() {
-            let ends = [format!("/tests/{name}.rs"), format!("/tests/{name}/main.rs")];
-            let found = listed.lines().filter(|file| ends.iter().any(|end| file.ends_with(end.as_str())));
-            assert_eq!(found.count(), 1, "{name}");
+    fn test_programs_are_found_in_the_messages_of_cargo() {
+        let message = |kind: &str, test: bool, executable: &str| {
+            format!(
+                r#"{{"reason": "compiler-artifact", "package_id": "p", "manifest_path": "/w/tests/tunnel/Cargo.toml",
+                    "target": {{"kind": ["{kind}"], "name": "pod", "src_path": "/w"}}, "fresh": true,
+                    "profile": {{"opt_level": "0", "test": {test}}}, "executable": {executable}}}"#
+            )
+        };
+        let found = TestProgram::of(&message("test", true, "\"/t/pod-0f\"")).unwrap().unwrap();
+        assert_eq!(found.name(), "tunnel/pod");
+        assert_eq!(found.place(), (2, "/t/pod-0f".into()));
+        for other in [
+            message("bin", false, "\"/t/pod\""),
+            message("bench", true, "\"/t/pod-1e\""),
+            message("lib", true, "null"),
+            r#"{"reason": "build-finished", "success": true}"#.to_owned(),
+        ] {
+            assert_eq!(TestProgram::of(&other).unwrap(), None);
         }
+        TestProgram::of("no JSON").unwrap_err();
     }
 
     #[test]
     fn counts_are_added_up() {
-        let mut counts = Counts::default();
-        counts.add(
-            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        let counts = Counts::of(
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s\n\
+             test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n\
+             test a::b ... ok\n",
         );
-        counts.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
-        counts.add("test a::b ... ok");
-        assert_eq!((counts.passed, counts.failed, counts.ignored), (15, 2, 1));
+        assert_eq!((counts.passed, counts.failed, counts.ignored, counts.results), (15, 2, 1, 2));
+    }
+
+    #[test]
+    fn a_program_succeeds_with_a_result_and_an_exit_code_of_zero() {
+        let passed = "test result: ok. 1 passed; 0 failed; 0 ignored\n";
+        let failure = |code, text: &str| outcome(code, text).failure(&Counts::of(text));
+        assert_eq!(failure(0, passed), None);
+        assert_eq!(failure(0, "test a ..."), Some("it ended without a result".to_owned()));
+        assert!(failure(101, passed).is_some());
+        assert!(failure(0, "test result: FAILED. 0 passed; 1 failed; 0 ignored\n").is_some());
+    }
+
+    #[test]
+    fn ignored_tests_are_an_error() {
+        report(vec![outcome(0, "test result: ok. 1 passed; 0 failed; 1 ignored\n")], false).unwrap_err();
+        report(vec![outcome(0, "test result: ok. 1 passed; 0 failed; 0 ignored\n")], false).unwrap();
+    }
+
+    /// What a process that is left behind keeps open is not waited for.
+    #[test]
+    fn a_process_that_is_left_behind_holds_nothing_up() {
+        let folder = build::target_folder().join("suite-test");
+        fs::create_dir_all(&folder).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 30 & echo test result: ok. 1 passed"]);
+        let outcome = Job { name: "left/behind".to_owned(), command }.run(&folder).unwrap();
+        assert_eq!(Counts::of(&outcome.text).passed, 1);
+        assert!(outcome.time < Duration::from_secs(20), "{:?}", outcome.time);
     }
 }
