@@ -7,6 +7,7 @@
 //! ```
 
 use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -73,7 +74,12 @@ struct State {
 impl Front {
     /// Serves `cloud` on a free loopback port, which is returned.
     pub(crate) async fn serve<C: Cloud>(&self, cloud: Arc<C>) -> Result<u16> {
-        listener::listen(self.clone(), cloud).await
+        self.serve_at((Ipv4Addr::LOCALHOST, 0).into(), cloud).await
+    }
+
+    /// Serves `cloud` at this address; returns the port.
+    pub(crate) async fn serve_at<C: Cloud>(&self, address: SocketAddr, cloud: Arc<C>) -> Result<u16> {
+        listener::listen(address, self.clone(), cloud).await
     }
 
     /// Every call so far, in the order of arrival.

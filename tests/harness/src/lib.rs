@@ -4,7 +4,7 @@
 //!   records and validates every call, fails on demand and supplies the strictness that `moto` lacks.
 //! - [`Inventory`] is what exists in the emulator, asked of its own API, so that a test can prove that nothing is left.
 //! - [`Google`] is Google Cloud on loopback: a double of our own, validated against Google's discovery documents.
-//! - [`Bucket`] is the part of Google Cloud Storage that claims need.
+//! - [`Bucket`] is Google Cloud Storage on loopback: the part of its XML API that claims and `sync` need.
 //! - [`RunPod`] is RunPod on loopback: a double of our own, validated against the schema of its REST API.
 //! - [`Terraform`] runs the real program against a provider built here.
 //! - [`driver::Plugin`] plays Terraform to a provider over gRPC, where starting Terraform would take too long.
@@ -31,7 +31,7 @@ mod xml;
 pub use botocore_model::{
     EXCEPTIONS as AWS_EXCEPTIONS, Exception as AwsException, Models, Problem, Waiver as AwsWaiver,
 };
-pub use bucket::Bucket;
+pub use bucket::{Bucket, BucketConfig};
 pub use emulator::Emulator;
 pub use front::{Call, Effect, Fault, Front, KillSwitch, Phase, Service, Violation};
 pub use google::{Google, GoogleConfig, InternalRange};

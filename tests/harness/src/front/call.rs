@@ -18,8 +18,10 @@ pub enum Service {
     Logs,
     Route53,
     Route53Resolver,
-    /// Any service of Google.
+    /// Any service of Google with JSON.
     Google,
+    /// The XML API of Google Cloud Storage.
+    GoogleStorage,
     /// RunPod.
     RunPod,
     /// Any other; passed through.

@@ -37,8 +37,8 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The service's own throttling error: 503 `RequestLimitExceeded` from EC2, 503 `SlowDown` from S3, 400
-    /// `ThrottlingException` from JSON services, 429 `rateLimitExceeded` from Google, 429 with `Retry-After` from RunPod,
-    /// 400 `Throttling` from others. The emulator does not see the call.
+    /// `ThrottlingException` from JSON services, 429 `rateLimitExceeded` from Google, 429 `SlowDown` from its buckets, 429
+    /// with `Retry-After` from RunPod, 400 `Throttling` from others. The emulator does not see the call.
     Throttle,
     /// An error with this status, code and message. The emulator does not see the call.
     Error {
@@ -64,6 +64,8 @@ pub enum Effect {
     },
     /// Google only: someone else has changed the object just before, so that the fingerprint sent is stale.
     Overtaken,
+    /// Buckets only: one bit of the object changes on its way.
+    Corrupt,
 }
 
 impl Fault {
@@ -120,6 +122,11 @@ impl Fault {
     /// A change by someone else just before the call, on Google.
     pub fn overtaken() -> Self {
         Self::new(Effect::Overtaken)
+    }
+
+    /// One bit of an object that changes between a client and a bucket.
+    pub fn corrupt() -> Self {
+        Self::new(Effect::Corrupt)
     }
 
     /// Only calls of this action match.
@@ -216,6 +223,11 @@ impl Effect {
                     "rateLimitExceeded",
                     "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute'.",
                 ),
+                Service::GoogleStorage => Rejection::with_status(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "SlowDown",
+                    "The object exceeded the rate limit for object mutation operations. Please reduce your request rate.",
+                ),
                 Service::RunPod => Rejection::with_status(
                     StatusCode::TOO_MANY_REQUESTS,
                     "Too Many Requests",
@@ -229,9 +241,12 @@ impl Effect {
                 let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 Some(Rejection::with_status(status, code, message.clone()))
             }
-            Self::CutBefore | Self::CutAfter | Self::Delay(_) | Self::FailLate { .. } | Self::Overtaken => {
-                None
-            }
+            Self::CutBefore
+            | Self::CutAfter
+            | Self::Delay(_)
+            | Self::FailLate { .. }
+            | Self::Overtaken
+            | Self::Corrupt => None,
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The loopback port: connections in, whole requests out, answers or cuts back.
+//! The port: connections in, whole requests out, answers or cuts back.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -24,9 +25,9 @@ pub(super) struct Connection {
     pub(super) born: u64,
 }
 
-/// Listens on a free loopback port and serves `cloud` there for as long as the runtime lives.
-pub(super) async fn listen<C: Cloud>(front: Front, cloud: Arc<C>) -> Result<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen on loopback")?;
+/// Listens at an address and serves `cloud` there for as long as the runtime lives.
+pub(super) async fn listen<C: Cloud>(address: SocketAddr, front: Front, cloud: Arc<C>) -> Result<u16> {
+    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let port = listener.local_addr()?.port();
     tokio::spawn(accept(listener, port, front, cloud));
     Ok(port)

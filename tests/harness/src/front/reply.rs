@@ -62,7 +62,7 @@ impl Rejection {
                 let problem = json!({"title": code, "status": self.status.as_u16(), "detail": message});
                 ("application/problem+json", problem.to_string())
             }
-            Service::S3 => ("application/xml", error("Error").document()),
+            Service::S3 | Service::GoogleStorage => ("application/xml", error("Error").document()),
             Service::AutoScaling | Service::Sts | Service::Iam | Service::Route53 => {
                 let mut root = Element::new("ErrorResponse");
                 root.children = vec![error("Error"), Element::leaf("RequestId", &id)];
