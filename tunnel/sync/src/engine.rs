@@ -120,7 +120,7 @@ pub enum Event<'a> {
         /// Its bytes; may be zero.
         bytes: u64,
     },
-    /// An object changed during its transfer, which starts again.
+    /// An object changed during its transfer, or the store has forgotten its upload; the transfer starts again.
     Restarted {
         /// The object.
         name: &'a str,
@@ -459,6 +459,8 @@ impl Engine {
                             let name = remote.name(&path).unwrap_or(path.as_ref());
                             shared.progress.event(&Event::Deleted { name });
                         }
+                        // By somebody else, or by a request whose answer was lost.
+                        Err(object_store::Error::NotFound { .. }) => summary.deleted += 1,
                         Err(error) => {
                             summary.failed += 1;
                             shared.progress.event(&Event::Failed(&SyncError::store(&remote.url, &error)));

@@ -15,6 +15,8 @@ pub enum Kind {
     Changed,
     /// The object or file does not exist.
     Missing,
+    /// The store has forgotten an upload in parts; the transfer of the object starts again.
+    Forgotten,
     /// The store was not reached, or did not answer; what is completed stays for the next run.
     Unreached,
     /// Something else; the object is reported as failed.
@@ -88,8 +90,11 @@ impl SyncError {
         }
         let failed = Self::new(place, what.split_whitespace().collect::<Vec<_>>().join(" "));
         if let Some(hint) = code.as_deref().and_then(hint) {
-            let kind =
-                if code.as_deref() == Some("PreconditionFailed") { Kind::Changed } else { failed.kind };
+            let kind = match code.as_deref() {
+                Some("PreconditionFailed") => Kind::Changed,
+                Some("NoSuchUpload") => Kind::Forgotten,
+                _ => failed.kind,
+            };
             return Self { kind, ..failed }.hint(hint);
         }
         match error {
@@ -112,16 +117,20 @@ fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     rest.split_once("</").map(|(value, _)| value)
 }
 
-/// What to do about an error code (<https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>).
+/// What to do about an error code (<https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>,
+/// <https://cloud.google.com/storage/docs/xml-api/reference-status>).
 fn hint(code: &str) -> Option<&'static str> {
     Some(match code {
-        "NoSuchBucket" => "check the name of the bucket, and AWS_ENDPOINT_URL if it is set",
+        "NoSuchBucket" => "check the name of the bucket, and the endpoint if you set one",
+        "NoSuchUpload" => "run the command again",
         "AccessDenied" => {
             "the credentials need to list the bucket, and to read or write its objects; check also the policies of the bucket and of the VPC endpoint"
         }
-        "InvalidAccessKeyId" | "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired" => {
-            "renew the credentials"
-        }
+        "InvalidAccessKeyId"
+        | "ExpiredToken"
+        | "InvalidToken"
+        | "TokenRefreshRequired"
+        | "AuthenticationRequired" => "renew the credentials",
         "SignatureDoesNotMatch" | "RequestTimeTooSkewed" => {
             "check the secret key, and the clock of this machine"
         }

@@ -69,13 +69,19 @@ pub(super) fn place(
                     builder = builder.with_config(GoogleConfigKey::BearerToken, "emulator");
                 }
             }
-            let store = builder.with_http_connector(http()?).build().while_doing(|| url.clone()).map_err(|problem| {
-                problem.hint("set GOOGLE_APPLICATION_CREDENTIALS to a credentials file, or use the service account of the instance")
-            })?;
-            let store = Arc::new(store);
+            let http = http()?;
+            let built = |builder: GoogleCloudStorageBuilder| {
+                builder.build().while_doing(|| url.clone()).map_err(|problem| {
+                    problem.hint("set GOOGLE_APPLICATION_CREDENTIALS to a credentials file, or use the service account of the instance")
+                })
+            };
+            let write = built(builder.clone().with_http_connector(http.clone()))?;
+            // Both have the same tokens.
+            let asking = builder.with_credentials(Arc::clone(write.credentials()));
+            let read = built(asking.with_http_connector(http.as_stored()))?;
             Ok(Place::Store(Remote {
-                read: Arc::clone(&store) as Arc<dyn Objects>,
-                write: store,
+                read: Arc::new(read),
+                write: Arc::new(write),
                 prefix: prefix.clone(),
                 url,
             }))

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use http::Uri;
+use http::header::{ACCEPT_ENCODING, HeaderValue};
 use http_body_util::BodyExt as _;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -65,6 +66,7 @@ impl Network for Direct {
 #[derive(Clone)]
 pub struct Http {
     client: Client<Dial, HttpRequestBody>,
+    as_stored: bool,
 }
 
 impl fmt::Debug for Http {
@@ -96,7 +98,17 @@ impl Http {
             .with_no_client_auth();
         let dial = Dial { network, tls: TlsConnector::from(Arc::new(config)) };
         let client = Client::builder(TokioExecutor::new()).pool_idle_timeout(IDLE).build(dial);
-        Ok(Self { client })
+        Ok(Self { client, as_stored: false })
+    }
+}
+
+impl Http {
+    /// Reads objects as they are stored: Google decompresses those of `Content-Encoding: gzip` for a client that does not
+    /// accept it, and then has neither ranges nor a checksum of what it sends
+    /// (<https://cloud.google.com/storage/docs/transcoding>).
+    #[must_use]
+    pub fn as_stored(self) -> Self {
+        Self { as_stored: true, ..self }
     }
 }
 
@@ -108,7 +120,10 @@ impl HttpConnector for Http {
 
 #[async_trait]
 impl HttpService for Http {
-    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if self.as_stored {
+            request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        }
         let response = self.client.request(request).await.map_err(|error| {
             let kind = if error.is_connect() { HttpErrorKind::Connect } else { kind(&error) };
             HttpError::new(kind, error)

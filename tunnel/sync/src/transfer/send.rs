@@ -14,7 +14,7 @@ use crate::error::{Kind, SyncError};
 use crate::journal::{Done, Header, Journal};
 use crate::local;
 use crate::parts::{self, Parts};
-use crate::place::Remote;
+use crate::place::{self, Remote};
 use crate::plan::{Entry, Stamp};
 use crate::sums::{Hasher, METADATA, Reported, Sums, Verified};
 
@@ -137,21 +137,28 @@ impl Shared {
         };
         match completed {
             Ok(put) => {
-                let reported = put.extensions.get::<Reported>().copied().unwrap_or_default();
                 let stamp = Stamp { size: entry.stamp.size, modified: 0, etag: put.e_tag };
-                let confirmed = self.confirm(remote, path, label, stamp, sums, reported).await;
+                let confirmed = self.confirm(remote, path, label, stamp, sums, Reported::default()).await;
                 self.step(Step::Journal).await;
                 local::remove(&file).map_err(|error| failed(&error))?;
                 confirmed
             }
             Err(error) if error.kind == Kind::Unreached => Err(error),
             Err(error) => {
+                // The answer to an earlier completion may have been lost.
+                if error.kind == Kind::Forgotten
+                    && let Some((stamp, reported)) = self.present(remote, path, sums).await
+                    && let Some((true, how)) = reported.agrees(sums)
+                {
+                    self.step(Step::Journal).await;
+                    local::remove(&file).map_err(|error| failed(&error))?;
+                    return Ok((stamp, how));
+                }
                 self.step(Step::Request).await;
                 // Kept parts would cost money, and the reason of the failure may be in them.
                 _ = remote.write.abort_multipart(path, &upload).await;
                 local::remove(&file).map_err(|error| failed(&error))?;
-                // An upload from an earlier run may have expired: S3 answers NoSuchUpload.
-                let kind = if resumed { Kind::Changed } else { error.kind };
+                let kind = if resumed || error.kind == Kind::Forgotten { Kind::Changed } else { error.kind };
                 Err(SyncError { kind, ..error })
             }
         }
@@ -192,22 +199,37 @@ impl Shared {
         remote: &Remote,
         path: &Path,
         label: &str,
-        stamp: Stamp,
+        mut stamp: Stamp,
         sums: Sums,
         mut reported: Reported,
     ) -> Result<(Stamp, Verified), SyncError> {
-        let read = |head: bool| GetOptions { head, if_match: stamp.etag.clone(), ..GetOptions::default() };
+        let read = |head: bool, tag: &Option<String>| GetOptions {
+            head,
+            if_match: tag.clone(),
+            ..GetOptions::default()
+        };
         let failed = |error: &object_store::Error| SyncError::store(label, error);
         if reported.agrees(sums).is_none() {
             self.step(Step::Request).await;
-            let head = remote.read.get_opts(path, read(true)).await.map_err(|error| failed(&error))?;
-            reported = head.extensions.get::<Reported>().copied().unwrap_or_default();
+            match remote.read.get_opts(path, read(true, &stamp.etag)).await {
+                Ok(head) => reported = head.extensions.get::<Reported>().copied().unwrap_or_default(),
+                // Google gives an object of parts another tag than its completion. One of another size is somebody else's.
+                Err(error @ object_store::Error::Precondition { .. }) => {
+                    let present = self.present(remote, path, sums).await;
+                    (stamp, reported) = present.ok_or_else(|| failed(&error))?;
+                }
+                Err(error) => return Err(failed(&error)),
+            }
         }
         let (right, how) = match reported.agrees(sums) {
             Some(found) => found,
             None => {
                 self.step(Step::Request).await;
-                let got = remote.read.get_opts(path, read(false)).await.map_err(|error| failed(&error))?;
+                let got = remote
+                    .read
+                    .get_opts(path, read(false, &stamp.etag))
+                    .await
+                    .map_err(|error| failed(&error))?;
                 let mut bytes = got.into_stream();
                 let mut hasher = Hasher::default();
                 while let Some(piece) = bytes.try_next().await.map_err(|error| failed(&error))? {
@@ -222,5 +244,14 @@ impl Shared {
         // Nobody may take it for the object.
         _ = object_store::ObjectStoreExt::delete(remote.write.as_ref(), path).await;
         Err(differs(label))
+    }
+
+    /// What the store has now, if it has as many bytes.
+    async fn present(&self, remote: &Remote, path: &Path, sums: Sums) -> Option<(Stamp, Reported)> {
+        let options = GetOptions { head: true, ..GetOptions::default() };
+        self.step(Step::Request).await;
+        let head = remote.read.get_opts(path, options).await.ok()?;
+        let reported = head.extensions.get::<Reported>().copied().unwrap_or_default();
+        (head.meta.size == sums.length).then(|| (place::stamp(&head.meta), reported))
     }
 }

@@ -1,6 +1,9 @@
-//! `warren-tunnel sync` with a real S3 server (moto), a proxy, kills, and signals.
+//! `warren-tunnel sync` with a real S3 server (moto), Google Cloud Storage (a double), a proxy, kills, and signals.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod google;
+mod interrupted;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,14 +32,11 @@ struct Lab {
 impl Lab {
     fn start() -> Self {
         let moto = MotoServer::start(&Venv::ensure().unwrap()).unwrap();
-        let mut stream = TcpStream::connect(("127.0.0.1", moto.port())).unwrap();
-        stream
-            .write_all(b"PUT /acme-ckpt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-            .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let lab = Self { moto, home: tempfile::tempdir().unwrap() };
+        let server = format!("127.0.0.1:{}", lab.moto.port());
+        let answer = request(&server, "PUT", "/acme-ckpt", "X-Nothing: 0");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        Self { moto, home: tempfile::tempdir().unwrap() }
+        lab
     }
 
     fn sync(&self, arguments: &[&str]) -> Command {
@@ -48,6 +48,18 @@ impl Lab {
     fn path(&self, name: &str) -> String {
         self.home.path().join(name).display().to_string()
     }
+}
+
+/// The answer of a server to a request without a body.
+fn request(server: &str, method: &str, path: &str, header: &str) -> String {
+    let mut stream = TcpStream::connect(server).unwrap();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {server}\r\n{header}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 /// The command, without anything of the environment that decides where it goes.
@@ -159,7 +171,7 @@ fn a_bucket_that_does_not_exist_is_named() {
     assert_eq!(
         text,
         "warren-tunnel: s3://acme-none/x: the store answered NoSuchBucket: The specified bucket does not exist\n  \
-         hint: check the name of the bucket, and AWS_ENDPOINT_URL if it is set\n"
+         hint: check the name of the bucket, and the endpoint if you set one\n"
     );
 }
 
