@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs inside `warren-tunnel exec`: uploads each complete checkpoint while the training runs, and continues from the newest one.
 #
-#   CHECKPOINTS   where checkpoints are kept, such as s3://acme-checkpoints/run-7/
+#   CHECKPOINTS   where checkpoints are kept, such as gs://acme-checkpoints/run-7/
 #   STEPS, EVERY  number of steps, and steps between two checkpoints
 #   WORK          folder of the pod: `data` and `restored` are in it already (`exec --sync-in`), `logs` is copied (`--sync-out`)
 set -eu

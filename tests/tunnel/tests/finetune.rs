@@ -1,8 +1,10 @@
-//! `examples/llm-finetune`: a pod reads its data from S3 through the tunnel, is killed in mid-training, and another one continues
-//! from the last complete checkpoint. No pod has a key of AWS: the gateway gives it credentials for its prefixes.
+//! `examples/llm-finetune`: a pod reads its data from S3 and keeps its checkpoints in Google Cloud Storage, both through the
+//! tunnel. It is killed in mid-training, and another one continues from the last complete checkpoint. No pod has a key of a
+//! cloud: the gateway gives it credentials for its prefixes, and those of Google are enforced.
 //!
 //! ```text
 //! pod --wire-- gateway --wire-- STS and S3 (moto) 10.50.0.2:5000
+//!                               metadata, token service and Cloud Storage of Google (a double) 10.50.0.2:5001
 //! ```
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -19,7 +21,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
-use warren_harness::Venv;
+use warren_harness::{Bucket, BucketConfig, Venv};
 use warren_tunnel_tests::fabric::{By, Gateway};
 use warren_tunnel_tests::{Daemon, Fabric, Implementation, Namespace, wait_for, workspace_root};
 
@@ -30,15 +32,17 @@ prefixes = ["10.100.0.0/24"]
 [credentials.aws]
 role_arn = "arn:aws:iam::123456789012:role/warren-pods"
 region = "us-east-1"
+[credentials.google]
 [groups.gpu]
-allow = [{ to = ["10.50.0.2/32"], ports = [5000], protocols = ["tcp"] }]
+allow = [{ to = ["10.50.0.2/32"], ports = ["5000-5001"], protocols = ["tcp"] }]
 grants = [
   { objects = "s3://acme-datasets/tales/", access = "read" },
-  { objects = "s3://acme-checkpoints/run-7/", access = "read-write" },
-  { objects = "s3://acme-checkpoints/logs/", access = "read-write" },
+  { objects = "gs://acme-checkpoints/run-7/", access = "read-write" },
+  { objects = "gs://acme-checkpoints/logs/", access = "read-write" },
 ]
 "#;
 const STORE: &str = "10.50.0.2:5000";
+const GOOGLE: &str = "10.50.0.2:5001";
 /// The key of the gateway, and of who prepares the buckets.
 const SECRET: &str = "never-seen-in-a-pod";
 /// More than a pod can do before it is ended.
@@ -53,6 +57,7 @@ struct Lab {
     pods: Namespace,
     token: String,
     home: TempDir,
+    bucket: Bucket,
     _moto: Daemon,
 }
 
@@ -66,23 +71,29 @@ impl Lab {
             at.ip(&format!("addr add {net}.1/24 dev {wire}")).unwrap();
         }
         let moto = moto(&store);
+        let names = vec!["acme-checkpoints".to_owned()];
+        let config = BucketConfig { names, address: GOOGLE.parse().unwrap(), ..BucketConfig::default() };
+        let bucket = store.inside(|| Bucket::start_with(config)).unwrap();
         let fabric = Fabric::new(&["10.210.0.1".parse().unwrap()], REST).unwrap();
         let own = [
             ("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE"),
             ("AWS_SECRET_ACCESS_KEY", SECRET),
             ("AWS_ENDPOINT_URL_STS", "http://10.50.0.2:5000"),
+            ("GCE_METADATA_HOST", GOOGLE),
+            ("CLOUDSDK_API_ENDPOINT_OVERRIDES_STS", "http://10.50.0.2:5001"),
         ];
         let gateway = fabric.start_with(By::User, &at, &own).unwrap();
         let token = fabric.token("gpu", &["--uses", "1"]).unwrap();
         let home = tempfile::tempdir().unwrap();
-        Self { fabric, gateway, store, pods, token, home, _moto: moto }
+        Self { fabric, gateway, store, pods, token, home, bucket, _moto: moto }
     }
 
     /// `sync` beside the store, without a tunnel.
     fn sync(&self, from: &str, to: &str) -> Output {
         let mut command = self.store.command(Implementation::WarrenTunnel.path().unwrap());
         command.args(["sync", from, to, "--direct"]).env("HOME", self.home.path());
-        at_moto(&mut command).env("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE").env("AWS_SECRET_ACCESS_KEY", SECRET);
+        at_stores(&mut command).env("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE").env("AWS_SECRET_ACCESS_KEY", SECRET);
+        command.env("GCE_METADATA_HOST", GOOGLE);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output
@@ -91,7 +102,7 @@ impl Lab {
     /// What the bucket with checkpoints has.
     fn kept(&self, name: &str) -> PathBuf {
         let folder = self.home.path().join(name);
-        self.sync("s3://acme-checkpoints/", &folder.display().to_string());
+        self.sync("gs://acme-checkpoints/", &folder.display().to_string());
         folder
     }
 
@@ -107,13 +118,13 @@ impl Lab {
         let program = Implementation::WarrenTunnel.path().unwrap();
         command.arg(&program).args(["exec", "--device", "user", "--metrics", "off", "--log-level", "warn"]);
         command.args(["--sync-in", &format!("s3://acme-datasets/tales/={}", at("data"))]);
-        command.args(["--sync-in", &format!("s3://acme-checkpoints/run-7/={}", at("restored"))]);
-        command.args(["--sync-out", &format!("{}=s3://acme-checkpoints/logs/", at("logs"))]);
+        command.args(["--sync-in", &format!("gs://acme-checkpoints/run-7/={}", at("restored"))]);
+        command.args(["--sync-out", &format!("{}=gs://acme-checkpoints/logs/", at("logs"))]);
         command.args(["--", &at("run.sh")]).current_dir("/");
-        at_moto(&mut command).env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
+        at_stores(&mut command).env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
         command.env("WARREN_TOKEN", &self.token).env("WARREN_HOST_NAME", "train-0");
         command.env("WARREN_TUNNEL", program).env("WORK", home.path());
-        command.env("CHECKPOINTS", "s3://acme-checkpoints/run-7/");
+        command.env("CHECKPOINTS", "gs://acme-checkpoints/run-7/");
         command.env("STEPS", steps.to_string()).env("EVERY", EVERY.to_string());
         let file = |name: &str| File::create(home.path().join(name)).unwrap();
         command.stdin(Stdio::null()).stdout(file("out")).stderr(file("log"));
@@ -121,7 +132,7 @@ impl Lab {
     }
 }
 
-/// S3, with two buckets.
+/// S3, with a bucket.
 fn moto(host: &Namespace) -> Daemon {
     let python = Venv::ensure().unwrap().python();
     let mut command = host.command(&python);
@@ -129,18 +140,19 @@ fn moto(host: &Namespace) -> Daemon {
     let moto = Daemon::start(&mut command).unwrap();
     wait_for(PATIENCE, "S3", || host.inside(|| Ok(TcpStream::connect(STORE).ok())))
         .unwrap_or_else(|error| panic!("{error:#}\n{}", moto.log()));
-    for bucket in ["acme-datasets", "acme-checkpoints"] {
-        let url = format!("http://{STORE}/{bucket}");
-        host.run("curl", &["-sS", "--fail", "-H", "Authorization: AWS id:0", "-X", "PUT", &url]).unwrap();
-    }
+    let url = format!("http://{STORE}/acme-datasets");
+    host.run("curl", &["-sS", "--fail", "-H", "Authorization: AWS id:0", "-X", "PUT", &url]).unwrap();
     moto
 }
 
-fn at_moto(command: &mut Command) -> &mut Command {
-    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"] {
+fn at_stores(command: &mut Command) -> &mut Command {
+    for name in
+        ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "GOOGLE_APPLICATION_CREDENTIALS"]
+    {
         command.env_remove(name);
     }
-    command.env("AWS_ENDPOINT_URL", format!("http://{STORE}")).env("AWS_REGION", "us-east-1")
+    command.env("AWS_ENDPOINT_URL", format!("http://{STORE}")).env("AWS_REGION", "us-east-1");
+    command.env("GOOGLE_BASE_URL", format!("http://{GOOGLE}"))
 }
 
 fn copy(scripts: &[&str], into: &Path) {
@@ -270,7 +282,7 @@ fn a_killed_pod_is_replaced_by_one_that_continues_with_the_same_losses() {
     let half = lab.home.path().join("half/step-999999");
     fs::create_dir_all(&half).unwrap();
     fs::write(half.join("weights.bin"), b"half").unwrap();
-    lab.sync(&lab.home.path().join("half").display().to_string(), "s3://acme-checkpoints/run-7/");
+    lab.sync(&lab.home.path().join("half").display().to_string(), "gs://acme-checkpoints/run-7/");
 
     // The next pod has the same name and the same token. It is given notice.
     let mut pod = lab.pod(ENDLESS);
@@ -319,6 +331,11 @@ fn a_killed_pod_is_replaced_by_one_that_continues_with_the_same_losses() {
     assert!(fs::read_to_string(kept.join("logs/upload.jsonl")).unwrap().contains(&name));
 
     // Each pod had credentials of its own, and none had the key.
-    assert_eq!(lab.gateway.status().unwrap()["credentials"][0]["issued"], 3);
+    let credentials = lab.gateway.status().unwrap()["credentials"].clone();
+    assert_eq!([&credentials[0]["issued"], &credentials[1]["issued"]], [3, 3], "{credentials}");
+    // The bucket refused nothing, and had only requests that its reference allows. No upload is left.
+    lab.bucket.front().assert_valid();
+    assert!(lab.bucket.front().calls().iter().all(|call| !matches!(call.status, Some(401 | 403))));
+    assert_eq!(lab.bucket.uploads(), 0);
     assert!(!pod.log().contains(SECRET) && !lab.gateway.daemon.log().contains(SECRET));
 }
