@@ -80,7 +80,7 @@ variable "congestion" {
 }
 
 variable "groups" {
-  description = "Destinations in both clouds that each group of peers may reach: ranges in `to`, with optional ports and protocols, and `services` of both clouds by name. `congestion` overrides that of the gateways. `grants` are the objects for which pods get short-lived credentials, `s3://BUCKET/PREFIX/` from the gateway in AWS and `gs://BUCKET/PREFIX/` from that in Google Cloud, with the access `read` or `read-write`. A change replaces no gateway."
+  description = "Destinations in both clouds that each group of peers may reach: ranges in `to`, with optional ports and protocols, and `services` of both clouds by name. With `direct`, pods of the groups in `to` (`group:NAME`) at one gateway exchange packets without it where possible. `congestion` overrides that of the gateways. `grants` are the objects for which pods get short-lived credentials, `s3://BUCKET/PREFIX/` from the gateway in AWS and `gs://BUCKET/PREFIX/` from that in Google Cloud, with the access `read` or `read-write`. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
@@ -90,6 +90,7 @@ variable "groups" {
       ports     = optional(list(string))
       protocols = optional(list(string))
       services  = optional(list(string), [])
+      direct    = optional(bool, false)
     })), [])
     grants = optional(list(object({ objects = string, access = string })), [])
   }))

@@ -104,7 +104,7 @@ variable "congestion" {
 }
 
 variable "groups" {
-  description = "Destinations that each group of peers may reach: ranges and groups of pods (`group:NAME`) in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. `congestion` overrides that of the gateways. `grants` are the objects for which pods get short-lived credentials: `gs://BUCKET/PREFIX/` with the access `read` or `read-write`. A change replaces no gateway."
+  description = "Destinations that each group of peers may reach: ranges and groups of pods (`group:NAME`) in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. With `direct`, pods of the groups in `to` exchange packets without the gateway where possible. `congestion` overrides that of the gateways. `grants` are the objects for which pods get short-lived credentials: `gs://BUCKET/PREFIX/` with the access `read` or `read-write`. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
@@ -114,6 +114,7 @@ variable "groups" {
       ports     = optional(list(string))
       protocols = optional(list(string))
       services  = optional(list(string), [])
+      direct    = optional(bool, false)
     })), [])
     grants = optional(list(object({ objects = string, access = string })), [])
   }))
@@ -122,6 +123,19 @@ variable "groups" {
   validation {
     condition     = alltrue(flatten([for group in var.groups : [for rule in group.allow : length(concat(rule.to, rule.services)) > 0]]))
     error_message = "Each rule of a group needs a destination: set to or services."
+  }
+  validation {
+    condition     = alltrue(flatten([for group in var.groups : [for rule in group.allow : [for to in concat(rule.to, rule.services) : startswith(to, "group:")] if rule.direct]]))
+    error_message = "A direct rule names only groups of pods in to: write ranges and services in a rule of their own."
+  }
+  validation {
+    condition = alltrue(flatten([for name, group in var.groups : [
+      for rule in group.allow : [
+        for of in concat([name], [for to in rule.to : trimprefix(to, "group:")]) :
+        try(var.groups[of].rate_mbit, null) == null && try(var.groups[of].peer_rate_mbit, null) == null
+      ] if rule.direct
+    ]]))
+    error_message = "The groups of a direct rule have no rates: the gateway cannot limit what does not pass it."
   }
   validation {
     condition     = alltrue([for group in var.groups : contains(["bbr", "cubic"], group.congestion) if group.congestion != null])

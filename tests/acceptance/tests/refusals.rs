@@ -193,3 +193,59 @@ fn an_unknown_congestion_control() -> Result<()> {
     }
     Ok(())
 }
+
+/// The same of direct rules, and what of them is in the file of a gateway.
+#[test]
+fn a_direct_rule_that_a_gateway_would_refuse() -> Result<()> {
+    let terraform = Terraform::new("warren-net/warren", &build_folder()?)?;
+    let modules = workspace_root().join("modules/wireguard-gateway");
+    let file = format!(
+        r#"
+output "file" {{
+  value = templatefile("{}", {{
+    fabric = var.fabric, name = var.name, planned_rate_mbit = null, congestion = null, token_keys = [], retired_token_keys = []
+    overlay_cidr_blocks = [], dns = {{ servers = [], zones = [] }}, mtu = null, gateways = [], site = null, tests = []
+    groups = var.groups, services = var.services
+  }})
+}}
+"#,
+        modules.join("gateway.toml.tftpl").display()
+    );
+    let inputs = "name = \"gw\"\nfabric = \"lab\"\ngateways = {}\ntoken_keys = []\n";
+    let of_aws = "vpc_id = \"vpc-1\"\nvpc_cidr_blocks = []\nimage_id = \"ami-1\"\n";
+    let of_google = "network = \"hub\"\nnetwork_cidr_blocks = []\n";
+    for (module, own) in [("aws", of_aws), ("google", of_google)] {
+        let variables = fs::read_to_string(modules.join(module).join("variables.tf"))?;
+        terraform.write("main.tf", &format!("{variables}{file}"))?;
+        let services = "services = { s3 = { prefixes = [\"10.0.0.0/24\"] } }\n";
+        terraform.write("terraform.tfvars", &format!("{inputs}{own}{services}"))?;
+        let plan = |groups: &str| terraform.plan(&["-out=plan", "-var", &format!("groups={groups}")]);
+        plan(
+            r#"{ a = { allow = [{ to = ["group:a", "group:b"], ports = ["29500"], direct = true }, { services = ["s3"] }] }, b = {} }"#,
+        )?
+        .success()?;
+        let shown = terraform.show(Some("plan"))?;
+        let text = shown["planned_values"]["outputs"]["file"]["value"].as_str().unwrap_or_default();
+        let rules: Vec<&str> = text.split("[[groups.\"a\".allow]]").skip(1).collect();
+        ensure!(rules.len() == 2, "{text}");
+        ensure!(
+            rules[0].trim() == "to = [\"group:a\",\"group:b\"]\nports = [\"29500\"]\ndirect = true",
+            "{text}"
+        );
+        ensure!(!rules[1].contains("direct"), "{text}");
+        let ranges = "A direct rule names only groups of pods in to";
+        let rates = "The groups of a direct rule have no rates";
+        for (groups, wrong) in [
+            (r#"{ a = { allow = [{ to = ["group:a", "10.0.0.0/8"], direct = true }] } }"#, ranges),
+            (r#"{ a = { allow = [{ to = ["group:a"], services = ["s3"], direct = true }] } }"#, ranges),
+            (r#"{ a = { rate_mbit = 5, allow = [{ to = ["group:a"], direct = true }] } }"#, rates),
+            (
+                r#"{ a = { allow = [{ to = ["group:b"], direct = true }] }, b = { peer_rate_mbit = 5 } }"#,
+                rates,
+            ),
+        ] {
+            says(&flat(&plan(groups)?.failure()?.output()), &[wrong])?;
+        }
+    }
+    Ok(())
+}
