@@ -7,7 +7,7 @@
 //! - [`Pod`] is our tunnel as it runs in a rented container: an ordinary user without any privilege or device.
 //! - [`Fabric`] is gateways of ours and pods that enrol with them.
 //! - [`fleet`] is several of these gateways over etcd, and programs in pods that notice what happens to them.
-//! - [`Relay`] is a long and lossy way between two hosts.
+//! - [`Relay`] is a long and lossy way between two hosts, for the datagrams of one port. [`LongWire`] is one for all packets.
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
 //! - [`web`] is a web server, [`dns`] are name servers.
 //! - [`wire`] drops UDP between two hosts, or slows everything down.
@@ -24,6 +24,7 @@ pub mod fabric;
 pub mod fleet;
 pub mod fuzz;
 mod implementation;
+mod long_wire;
 mod namespace;
 mod pair;
 pub mod pod;
@@ -38,6 +39,7 @@ pub use config::{Interface, KeyPair, Remote, preshared_key};
 pub use device::{Device, PeerState};
 pub use fabric::Fabric;
 pub use implementation::{Implementation, WIREPROXY, from_environment};
+pub use long_wire::LongWire;
 pub use namespace::Namespace;
 pub use pair::{Family, Pair, Settings, Side};
 pub use pod::Pod;

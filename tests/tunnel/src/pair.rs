@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    Device, Implementation, Interface, KeyPair, Namespace, PeerState, Remote, preshared_key, wait_for,
+    Device, Impairment, Implementation, Interface, KeyPair, LongWire, Namespace, PeerState, Remote,
+    preshared_key, wait_for,
 };
 
 /// A version of the internet protocol.
@@ -107,12 +108,28 @@ impl Pair {
     pub fn hosts() -> Result<[Arc<Namespace>; 2]> {
         let hosts = [Arc::new(Namespace::new()?), Arc::new(Namespace::new()?)];
         hosts[0].join(&hosts[1])?;
+        Pair::address(&hosts)?;
+        Ok(hosts)
+    }
+
+    /// The same with a long and lossy wire.
+    ///
+    /// # Errors
+    /// As [`Pair::hosts`]; or there are no TUN devices.
+    pub fn distant_hosts(impairment: Impairment) -> Result<([Arc<Namespace>; 2], LongWire)> {
+        let hosts = [Arc::new(Namespace::new()?), Arc::new(Namespace::new()?)];
+        let wire = LongWire::join(&hosts, impairment)?;
+        Pair::address(&hosts)?;
+        Ok((hosts, wire))
+    }
+
+    fn address(hosts: &[Arc<Namespace>; 2]) -> Result<()> {
         for side in [Side::Left, Side::Right] {
             let host = &hosts[side.index()];
             host.ip(&format!("address add {}/24 dev wire", side.outer(Family::V4)))?;
             host.ip(&format!("address add {}/64 dev wire nodad", side.outer(Family::V6)))?;
         }
-        Ok(hosts)
+        Ok(())
     }
 
     /// The interfaces of both sides.

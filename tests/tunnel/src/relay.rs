@@ -17,7 +17,7 @@ use crate::Namespace;
 /// What waits in front of the line at most, as time.
 const BUFFER: Duration = Duration::from_millis(50);
 /// The relay sleeps at least so long, and moves what is due meanwhile at once.
-const TICK: Duration = Duration::from_micros(100);
+pub(crate) const TICK: Duration = Duration::from_micros(100);
 
 /// What the way does.
 #[derive(Clone, Copy, Debug)]
@@ -71,28 +71,60 @@ struct Way {
     udp: Arc<Udp>,
     server: SocketAddr,
     client: Option<SocketAddr>,
-    impairment: Impairment,
     lines: [Line; 2],
-    state: u64,
 }
 
-#[derive(Default)]
-struct Line {
+/// One direction.
+pub(crate) struct Line {
+    impairment: Impairment,
+    /// When each arrives.
     flying: VecDeque<(Duration, Vec<u8>)>,
-    /// When the last datagram has left the sender.
+    /// When the last one has left the sender.
     free: Duration,
+    random: u64,
+}
+
+impl Line {
+    /// Both directions. They lose independently of each other.
+    pub(crate) fn pair(impairment: Impairment) -> [Line; 2] {
+        [0x9e37_79b9_7f4a_7c15, 0x2545_f491_4f6c_dd1d].map(|random| Line {
+            impairment,
+            flying: VecDeque::new(),
+            free: Duration::ZERO,
+            random,
+        })
+    }
+
+    /// Something is sent, with headers of so many bytes that the line has too.
+    pub(crate) fn take(&mut self, now: Duration, bytes: &[u8], headers: usize) {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        #[expect(clippy::cast_precision_loss, reason = "a share of 2^53 values")]
+        let drawn = (self.random >> 11) as f64 / (1_u64 << 53) as f64;
+        let free = self.free.max(now);
+        if drawn < self.impairment.loss || free - now > BUFFER {
+            return;
+        }
+        let bits = (bytes.len() + headers) as u64 * 8;
+        self.free = free + Duration::from_nanos(bits * 1_000 / u64::from(self.impairment.rate));
+        self.flying.push_back((self.free + self.impairment.delay, bytes.to_vec()));
+    }
+
+    /// When something arrives.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        self.flying.front().map(|(at, _)| *at)
+    }
+
+    /// What has arrived.
+    pub(crate) fn arrived(&mut self, now: Duration) -> Option<Vec<u8>> {
+        self.flying.pop_front_if(|(at, _)| *at <= now).map(|(_, bytes)| bytes)
+    }
 }
 
 impl Way {
     fn new(udp: Arc<Udp>, server: SocketAddr, impairment: Impairment) -> Self {
-        Self {
-            udp,
-            server,
-            client: None,
-            impairment,
-            lines: Default::default(),
-            state: 0x9e37_79b9_7f4a_7c15,
-        }
+        Self { udp, server, client: None, lines: Line::pair(impairment) }
     }
 
     fn run(mut self, stop: &OwnedFd) -> Result<()> {
@@ -101,7 +133,7 @@ impl Way {
         let mut buffer = Vec::with_capacity(MAX_BYTES);
         loop {
             let now = origin.elapsed();
-            let due = self.lines.iter().filter_map(|line| line.flying.front()).map(|(at, _)| *at).min();
+            let due = self.lines.iter().filter_map(Line::due).min();
             let patience = due.map(|at| at.saturating_sub(now).max(TICK));
             if receiver.receive_until(stop.as_fd(), [None, None], patience).context("relay")? == Wake::Stop {
                 return Ok(());
@@ -114,28 +146,12 @@ impl Way {
                     self.client = Some(datagram.from.remote);
                 }
                 for place in datagram.places() {
-                    self.take(now, usize::from(back), &bytes[place]);
+                    // The headers of UDP, IPv4 and Ethernet.
+                    self.lines[usize::from(back)].take(now, &bytes[place], 42);
                 }
             }
             self.pass(now, &mut buffer);
         }
-    }
-
-    fn take(&mut self, now: Duration, direction: usize, datagram: &[u8]) {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        #[expect(clippy::cast_precision_loss, reason = "a share of 2^53 values")]
-        let drawn = (self.state >> 11) as f64 / (1_u64 << 53) as f64;
-        let line = &mut self.lines[direction];
-        let free = line.free.max(now);
-        if drawn < self.impairment.loss || free - now > BUFFER {
-            return;
-        }
-        // The headers of UDP, IPv4 and Ethernet are on the line too.
-        let bits = (datagram.len() as u64 + 42) * 8;
-        line.free = free + Duration::from_nanos(bits * 1_000 / u64::from(self.impairment.rate));
-        line.flying.push_back((line.free + self.impairment.delay, datagram.to_vec()));
     }
 
     /// Sends what has arrived, in runs of one size.

@@ -34,6 +34,9 @@ pub struct AgentArgs {
     /// Carrier for peers that have a TLS endpoint
     #[arg(long, value_enum, default_value = "auto", env = "WARREN_CARRIER")]
     pub carrier: CarrierChoice,
+    /// TLS connections to a peer on a path of 5 ms or more; a gateway of an earlier version gets one
+    #[arg(long, value_name = "COUNT", default_value_t = 4, env = "WARREN_TLS_CONNECTIONS", value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub tls_connections: u8,
     /// TLS endpoint of the peer, if the file has exactly one [default: the file's `# warren: TLSEndpoint`]
     #[arg(long, value_name = "HOST:PORT", env = "WARREN_TLS_ENDPOINT", value_parser = endpoint)]
     pub tls_endpoint: Option<Endpoint>,

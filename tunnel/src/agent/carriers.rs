@@ -17,6 +17,8 @@ use crate::runtime::{
 #[derive(Debug, Clone)]
 pub struct Carriers {
     choice: CarrierChoice,
+    /// TLS connections to a peer.
+    connections: u8,
     proxy: Option<Proxy>,
     /// Hosts that bypass the proxy: names with their subdomains, addresses, `*`.
     direct: Vec<String>,
@@ -77,6 +79,7 @@ impl Carriers {
     pub(super) fn load(args: &AgentArgs, certificate: PathBuf) -> Self {
         Self {
             choice: args.carrier,
+            connections: args.tls_connections,
             certificate: args.tls_certificate.clone().unwrap_or(certificate),
             key: args.tls_key.clone(),
             ..Self::of_environment()
@@ -101,6 +104,7 @@ impl Carriers {
         let direct = variable(&["NO_PROXY", "no_proxy"]).unwrap_or_default();
         Self {
             choice: CarrierChoice::Auto,
+            connections: 1,
             proxy,
             direct: direct.split(',').map(|host| host.trim().to_owned()).filter(|h| !h.is_empty()).collect(),
             certificate: PathBuf::new(),
@@ -112,6 +116,7 @@ impl Carriers {
     pub(super) fn udp_only() -> Self {
         Self {
             choice: CarrierChoice::Udp,
+            connections: 1,
             proxy: None,
             direct: Vec::new(),
             certificate: PathBuf::new(),
@@ -139,7 +144,8 @@ impl Carriers {
         };
         // Without UDP in the file there is nothing to choose.
         let mode = if peer.endpoint.is_none() { Mode::Stream } else { mode };
-        Some(TlsCarrier { target: self.target(peer.tls.as_ref()?, fwmark), mode })
+        let target = self.target(peer.tls.as_ref()?, fwmark);
+        Some(TlsCarrier { target, mode, connections: self.connections.into() })
     }
 
     /// The dial target for a TLS endpoint.
@@ -238,6 +244,7 @@ mod tests {
         let direct = ["localhost", ".corp.example", "10.0.0.1"].map(String::from).to_vec();
         let carriers = Carriers {
             choice: CarrierChoice::Auto,
+            connections: 1,
             proxy: None,
             direct,
             certificate: PathBuf::new(),

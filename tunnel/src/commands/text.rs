@@ -125,6 +125,10 @@ fn peer(out: &mut String, peer: &Peer, at: f64, rate: Option<Rate>) {
         if let Some(rtt) = carrier.rtt {
             _ = write!(text, ", round-trip time {:.1} ms", rtt * 1e3);
         }
+        if let (Some(open), Some(congestion)) = (carrier.open, &carrier.congestion) {
+            let plural = if open == 1 { "" } else { "s" };
+            _ = write!(text, ", {open} connection{plural} with {congestion}");
+        }
         if let Some(connections) = carrier.connections.filter(|n| *n > 0) {
             _ = write!(text, ", connected {connections} times");
         }

@@ -265,6 +265,12 @@ pub struct PeerCarrier {
     pub dropped: Option<u64>,
     /// Connections established so far, if this end connects.
     pub connections: Option<u64>,
+    /// Open TLS connections over which packets to the peer are spread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<u64>,
+    /// The kernel's congestion control of the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
     /// The TLS endpoint.
     pub tls_endpoint: Option<String>,
 }
@@ -408,6 +414,8 @@ pub(crate) mod tests {
                 rtt: Some(0.0815),
                 dropped: Some(3),
                 connections: Some(2),
+                open: Some(4),
+                congestion: Some("bbr".into()),
                 tls_endpoint: Some("hub.example.net:443".into()),
             }),
             direct: None,

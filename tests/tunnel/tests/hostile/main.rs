@@ -268,7 +268,7 @@ fn a_stranger_that_pings_and_does_not_read_harms_no_pod() {
         let frames = [frame::ping(7).repeat(1400), [0, 3, 0x90, 1, 2].repeat(3000)].concat();
         while begun.elapsed() < ATTACK {
             let Ok(mut tls) = exchange(&target, Duration::from_secs(2)) else { continue };
-            if tls.write_all(http::tunnel_request("g").as_bytes()).is_err() {
+            if tls.write_all(http::tunnel_request("g", None).as_bytes()).is_err() {
                 continue;
             }
             connections += 1;

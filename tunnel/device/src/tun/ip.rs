@@ -50,6 +50,27 @@ pub fn ecn(packet: &[u8]) -> u8 {
     }
 }
 
+/// A number that packets of one flow share: of addresses and protocol, and of ports where all packets of the flow have them.
+#[inline]
+pub fn flow(packet: &[u8]) -> u32 {
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+    // Either half of a fragmented datagram has no ports, or no length of its own.
+    let (addresses, protocol, ports) = match packet.first().map(|first| first >> 4) {
+        Some(4) if packet.len() >= 20 => {
+            let whole = be16(packet, 6) & 0x3fff == 0;
+            (12..20, packet[9], usize::from(packet[0] & 15) * 4 + usize::from(!whole) * packet.len())
+        }
+        Some(6) if packet.len() >= 40 => (8..40, packet[6], 40),
+        _ => return 0,
+    };
+    let ports = packet.get(ports..ports + 4).filter(|_| matches!(protocol, TCP | UDP)).unwrap_or_default();
+    let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+    let hash = packet[addresses].iter().chain(ports).fold(0x811c_9dc5 ^ u32::from(protocol), mix);
+    // The low bits decide, and the ports come last.
+    hash ^ hash >> 15
+}
+
 /// Carries congestion marked on the outer header over to the inner one (RFC 6040 section 4.2). False: the packet must be dropped, its sender would not understand the mark.
 #[inline]
 pub fn decapsulate_ecn(packet: &mut [u8], outer: u8) -> bool {

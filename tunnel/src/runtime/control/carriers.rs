@@ -14,7 +14,7 @@ use warren_proto::{
     engine::Engine,
     plane::{Carrier, Endpoint, PeerId, StreamId},
 };
-use warren_transport::tls::{Closed, DialError, Role, Streams, Target, dial};
+use warren_transport::tls::{Closed, DialError, Role, Streams, Target, dial, dial_another};
 use warren_wire::key::PublicKey;
 
 use super::{Command, FilePeer, Handle};
@@ -30,13 +30,19 @@ pub struct TlsCarrier {
     pub target: Target,
     /// Whether UDP is used as well.
     pub mode: Mode,
+    /// Connections on a long path, if the other end accepts so many.
+    pub connections: usize,
 }
 
 /// The result of a connection attempt.
 pub type Dialled = Result<Endpoint, DialError>;
 
+/// The result of an attempt to add connections.
+pub type Joined = Result<(), DialError>;
+
 struct CarrierState {
     tls: TlsCarrier,
+    others: Others,
     choice: Selector,
     /// The UDP address of the peer, if known.
     udp: Option<SocketAddr>,
@@ -50,6 +56,18 @@ struct CarrierState {
     untold: u32,
 }
 
+/// The connections beyond the first.
+#[derive(Debug, Clone, Copy)]
+enum Others {
+    /// None is tried before then.
+    Wait(Duration),
+    Connecting,
+}
+
+/// Round trip from which on a peer gets several connections: on a shorter path a lost packet is repeated soon.
+const LONG_PATH: Duration = Duration::from_millis(5);
+/// Time until other connections are tried again after a failure.
+const OTHERS_INTERVAL: Duration = Duration::from_secs(30);
 /// Between two log lines about the carrier of a peer.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
 
@@ -102,6 +120,7 @@ impl PeerCarriers {
             }
             let state = CarrierState {
                 tls: tls.clone(),
+                others: Others::Wait(Duration::ZERO),
                 choice,
                 udp: *udp,
                 generation: self.generation,
@@ -166,6 +185,21 @@ impl PeerCarriers {
         }
     }
 
+    /// Handles the result of an attempt to add connections.
+    pub(super) fn joined(&mut self, now: Now, key: &PublicKey, generation: u64, result: Joined) {
+        let Some(state) = self.states.get_mut(key).filter(|state| state.generation == generation) else {
+            return;
+        };
+        let pause = match result {
+            Ok(()) => Duration::ZERO,
+            Err(error) => {
+                tracing::debug!(peer = %key, "no further TLS connection: {error}");
+                OTHERS_INTERVAL
+            }
+        };
+        state.others = Others::Wait(now.mono + pause);
+    }
+
     /// Handles connections that have ended.
     pub(super) fn closed(&mut self, now: Now) {
         for Closed { id, remote, role, why, proven } in self.streams.take_closed() {
@@ -192,7 +226,11 @@ impl PeerCarriers {
             if let Some(endpoint) = signs.endpoint.filter(|endpoint| endpoint.carrier == Carrier::Udp) {
                 state.udp = Some(endpoint.remote);
             }
-            for action in state.choice.poll(now.mono, &signs) {
+            let actions = state.choice.poll(now.mono, &signs);
+            if let (Carrier::Stream(stream), _) = state.choice.carrier() {
+                state.widen(now, &self.streams, &self.handle, *key, stream);
+            }
+            for action in actions {
                 match action {
                     Action::Connect => connect(&self.streams, &self.handle, *key, state),
                     Action::Close(stream) => self.streams.close(stream),
@@ -252,6 +290,8 @@ impl PeerCarriers {
             rtt: stats.as_ref().and_then(|stats| stats.rtt).map(|rtt| rtt.as_secs_f64()),
             dropped: stats.as_ref().map(|stats| stats.dropped),
             connections: state.map(|state| state.choice.connects()),
+            open: stats.as_ref().map(|stats| stats.connections as u64),
+            congestion: stats.and_then(|stats| stats.congestion),
             tls_endpoint: state.map(|state| format!("{}:{}", state.tls.target.host, state.tls.target.port)),
         })
     }
@@ -263,7 +303,7 @@ fn nowhere() -> Endpoint {
 }
 
 fn endpoint(streams: &Streams, id: StreamId) -> Option<Endpoint> {
-    streams.get(id).map(|stream| Endpoint::stream(stream.remote(), id))
+    streams.get(id).map(|bundle| bundle.endpoint())
 }
 
 impl CarrierState {
@@ -280,22 +320,57 @@ impl CarrierState {
     }
 }
 
+impl CarrierState {
+    /// Adds connections to that in use, once its round trip is known to be long.
+    fn widen(&mut self, now: Now, streams: &Arc<Streams>, handle: &Handle, key: PublicKey, id: StreamId) {
+        let due = matches!(self.others, Others::Wait(until) if until <= now.mono);
+        let Some(bundle) = streams.get(id).filter(|_| due) else { return };
+        let wanted = self.tls.connections.min(bundle.most());
+        if bundle.count() >= wanted || bundle.stats().rtt.is_none_or(|rtt| rtt < LONG_PATH) {
+            return;
+        }
+        self.others = Others::Connecting;
+        let (streams, target, generation) = (Arc::clone(streams), self.tls.target.clone(), self.generation);
+        spawn(
+            handle,
+            move || {
+                let another = || {
+                    let name = format!("{}:{}", target.host, target.port);
+                    let opened = dial_another(&target, &bundle)?;
+                    streams.adopt(opened).map(drop).map_err(|error| DialError::Cut { name, error })
+                };
+                let joined = (bundle.count()..wanted).try_for_each(|_| another());
+                Command::Joined(key, generation, Box::new(joined))
+            },
+            |error| Command::Joined(key, generation, Box::new(Err(error))),
+        );
+    }
+}
+
 /// Connects on a separate thread, since name resolution and handshakes take time.
 fn connect(streams: &Arc<Streams>, handle: &Handle, key: PublicKey, state: &CarrierState) {
-    let (streams, handle, generation) = (Arc::clone(streams), handle.clone(), state.generation);
-    let target = state.tls.target.clone();
-    let failed = handle.clone();
-    let name = format!("{}:{}", target.host, target.port);
-    let body = move || {
+    let (streams, target, generation) = (Arc::clone(streams), state.tls.target.clone(), state.generation);
+    let dialling = move || {
         let dialled = dial(&target).and_then(|opened| {
             let name = format!("{}:{}", target.host, target.port);
             streams.adopt(opened).map_err(|error| DialError::Cut { name, error })
         });
-        handle.send(Command::Dialled(key, generation, Box::new(dialled)));
+        Command::Dialled(key, generation, Box::new(dialled))
     };
+    spawn(handle, dialling, |error| Command::Dialled(key, generation, Box::new(Err(error))));
+}
+
+/// Runs `work` on a thread that sends the result.
+fn spawn(
+    handle: &Handle,
+    work: impl FnOnce() -> Command + Send + 'static,
+    failed: impl FnOnce(DialError) -> Command,
+) {
+    let sender = handle.clone();
+    let body = move || sender.send(work());
     let spawned = thread::Builder::new().name("tls-dial".into()).stack_size(512 << 10).spawn(body);
     if let Err(error) = spawned {
-        failed.try_send(Command::Dialled(key, generation, Box::new(Err(DialError::Cut { name, error }))));
+        handle.try_send(failed(DialError::Cut { name: "thread".into(), error }));
     }
 }
 

@@ -64,6 +64,7 @@ impl Control {
             }
             Command::Probe(key) => self.probe(&key),
             Command::Endpoint(peer, remote) => self.endpoint(&peer, remote),
+            Command::Joined(peer, attempt, joined) => self.carriers.joined(now(), &peer, attempt, *joined),
             Command::Dialled(peer, attempt, dialled) => {
                 self.carriers.dialled(now(), &peer, attempt, *dialled);
             }

@@ -37,7 +37,7 @@ use rustix::event::EventfdFlags;
 use warren_proto::engine::Liveness;
 use warren_wire::key::{PrivateKey, PublicKey};
 
-pub use carriers::{Dialled, TlsCarrier};
+pub use carriers::{Dialled, Joined, TlsCarrier};
 pub use direct::DirectOffer;
 pub use model::{FilePeer, difference};
 pub use report::{Facts, ServiceCounters, TlsPort};
@@ -83,6 +83,8 @@ pub enum Command {
     Endpoint(PublicKey, SocketAddr),
     /// The result of TLS connection attempt number `u64`.
     Dialled(PublicKey, u64, Box<Dialled>),
+    /// The result of an attempt to add TLS connections.
+    Joined(PublicKey, u64, Box<Joined>),
     /// Peers of a configuration file.
     Peers {
         /// To be removed.

@@ -14,7 +14,7 @@ use super::target::{Key, Target};
 
 const OVERHEAD: usize = DATA_HEADER + TAG;
 
-/// One run of datagrams: equal sizes but for the last, one peer, one key, one ECN mark.
+/// One run of datagrams: equal sizes but for the last, one peer, one key, one ECN mark, one flow over TLS.
 pub(super) struct Batch {
     queue: usize,
     buffer: Vec<u8>,
@@ -25,6 +25,8 @@ pub(super) struct Batch {
     /// The last one was shorter: none can follow.
     closed: bool,
     ecn: u8,
+    /// Where the carrier keeps flows apart.
+    flow: Option<u32>,
     peer: Option<Target>,
     wakeup: Wakeup,
     pub(super) sends: u64,
@@ -42,6 +44,7 @@ impl Batch {
             count: 0,
             closed: false,
             ecn: 0,
+            flow: None,
             peer: None,
             wakeup: Wakeup::NONE,
             sends: 0,
@@ -80,10 +83,10 @@ impl Batch {
             }
         };
         let mtu = shared.mtu.load(std::sync::atomic::Ordering::Relaxed);
-        let ecn = frame.ecn();
+        let like = (frame.ecn(), self.flow_of(frame.packet()));
         for (index, counter) in (0..count).zip(first..) {
             let len = frame.segment_len(index);
-            let Some(room) = self.room(shared, now, len, mtu, ecn) else {
+            let Some(room) = self.room(shared, now, len, mtu, like) else {
                 peer.drops().count(DropReason::Malformed, 1);
                 continue;
             };
@@ -100,7 +103,8 @@ impl Batch {
             Key::Missing => self.wakeup |= peer.stage(packet),
             Key::Ready(key, counter) => {
                 let mtu = shared.mtu.load(std::sync::atomic::Ordering::Relaxed);
-                match self.room(shared, now, packet.len(), mtu, ip::ecn(packet)) {
+                let like = (ip::ecn(packet), self.flow_of(packet));
+                match self.room(shared, now, packet.len(), mtu, like) {
                     Some(room) => {
                         room[DATA_HEADER..DATA_HEADER + packet.len()].copy_from_slice(packet);
                         seal(&key, counter, room, packet.len());
@@ -115,8 +119,15 @@ impl Batch {
     pub(super) fn send(&mut self, shared: &Shared, now: Duration) {
         if self.used > 0
             && let Some(target) = &mut self.peer
-            && let Some(wakeup) =
-                target.send(shared, self.queue, now, &self.buffer[..self.used], self.segment, self.ecn)
+            && let Some(wakeup) = target.send(
+                shared,
+                self.queue,
+                now,
+                &self.buffer[..self.used],
+                self.segment,
+                self.ecn,
+                self.flow,
+            )
         {
             self.wakeup |= wakeup;
             self.sends += 1;
@@ -146,10 +157,21 @@ impl Batch {
         self.peer.get_or_insert_with(|| Target::new(peer)).reserve(now, count)
     }
 
+    fn flow_of(&self, packet: &[u8]) -> Option<u32> {
+        self.peer.as_ref().and_then(|target| target.flow(packet))
+    }
+
     /// Reserves space in the buffer for a packet of `len` bytes with padding, header and tag. Sends the batch first if the
     /// packet cannot join it. `None` if the packet is too long for a datagram.
     #[inline]
-    fn room(&mut self, shared: &Shared, now: Duration, len: usize, mtu: usize, ecn: u8) -> Option<&mut [u8]> {
+    fn room(
+        &mut self,
+        shared: &Shared,
+        now: Duration,
+        len: usize,
+        mtu: usize,
+        (ecn, flow): (u8, Option<u32>),
+    ) -> Option<&mut [u8]> {
         let size = OVERHEAD + padded(len, mtu);
         if size > self.buffer.len() {
             return None;
@@ -157,6 +179,7 @@ impl Batch {
         let fits = !self.closed
             && size <= self.segment
             && self.ecn == ecn
+            && self.flow == flow
             && self.count < MAX_SEGMENTS
             && self.used + size <= self.buffer.len();
         if self.count > 0 && !fits {
@@ -165,6 +188,7 @@ impl Batch {
         if self.count == 0 {
             self.segment = size;
             self.ecn = ecn;
+            self.flow = flow;
         }
         self.closed = size < self.segment;
         self.count += 1;

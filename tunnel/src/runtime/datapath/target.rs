@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use warren_device::tun::ip;
 use warren_proto::plane::{Carrier, DropReason, Endpoint, Peer, StreamId, Wakeup};
 use warren_proto::transport::SendKey;
-use warren_transport::tls::Stream;
+use warren_transport::tls::Bundle;
 
 use super::Shared;
 
@@ -13,8 +14,8 @@ use super::Shared;
 pub(super) struct Target {
     pub(super) peer: Arc<Peer>,
     endpoint: Option<Endpoint>,
-    /// The cached connection of the endpoint.
-    stream: Option<Arc<Stream>>,
+    /// The cached connections of the endpoint.
+    bundle: Option<Arc<Bundle>>,
     /// `None`: packets wait for a session.
     key: Option<Arc<SendKey>>,
     /// Time of the lookup.
@@ -33,7 +34,7 @@ pub(super) enum Key {
 
 impl Target {
     pub(super) fn new(peer: &Arc<Peer>) -> Self {
-        Self { peer: Arc::clone(peer), key: None, endpoint: None, stream: None, at: Duration::MAX }
+        Self { peer: Arc::clone(peer), key: None, endpoint: None, bundle: None, at: Duration::MAX }
     }
 
     pub(super) fn is(&self, peer: &Arc<Peer>) -> bool {
@@ -58,8 +59,16 @@ impl Target {
         }
     }
 
+    /// The flow of a packet, if the carrier keeps flows apart. After [`Self::reserve`].
+    #[inline]
+    pub(super) fn flow(&self, packet: &[u8]) -> Option<u32> {
+        let by_stream = self.endpoint.is_some_and(|endpoint| endpoint.carrier != Carrier::Udp);
+        by_stream.then(|| ip::flow(packet))
+    }
+
     /// Sends `bytes` as datagrams of `segment` bytes, the last of which may be shorter, over the carrier of the peer, and
-    /// counts them. `None` if nothing was sent.
+    /// counts them. `None` if nothing was sent. `flow` is that of all of them.
+    #[expect(clippy::too_many_arguments, reason = "what a run of datagrams has in common")]
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -69,12 +78,15 @@ impl Target {
         bytes: &[u8],
         segment: usize,
         ecn: u8,
+        flow: Option<u32>,
     ) -> Option<Wakeup> {
         let endpoint = self.endpoint.as_ref()?;
         let count = bytes.len().div_ceil(segment.max(1)) as u64;
         let sent = match endpoint.carrier {
             Carrier::Udp => shared.udp.send_segments(queue, endpoint, bytes, segment, ecn).is_ok(),
-            Carrier::Stream(id) => self.by_stream(shared, id, now, bytes, segment),
+            Carrier::Stream(id) => {
+                self.by_stream(shared, id, now, (flow.unwrap_or_default(), bytes, segment))
+            }
         };
         if !sent {
             self.peer.drops().count(DropReason::Send, count);
@@ -88,12 +100,11 @@ impl Target {
         shared: &Shared,
         id: StreamId,
         now: Duration,
-        bytes: &[u8],
-        segment: usize,
+        (flow, bytes, segment): (u32, &[u8], usize),
     ) -> bool {
-        if self.stream.as_ref().is_none_or(|stream| stream.id() != id) {
-            self.stream = shared.streams.get(id);
+        if self.bundle.as_ref().is_none_or(|bundle| bundle.id() != id) {
+            self.bundle = shared.streams.get(id);
         }
-        self.stream.as_ref().is_some_and(|stream| stream.send(now, bytes, segment))
+        self.bundle.as_ref().is_some_and(|bundle| bundle.send(now, flow, bytes, segment))
     }
 }

@@ -203,17 +203,24 @@ impl<'a> Sender<'a> {
                     self.wakeup |= target.peer.stage(&arena[place.packet()]);
                 }
             }
-            Key::Ready(key, counters) => {
-                for (place, counter) in run.iter().zip(counters..) {
-                    key.seal(counter, &mut arena[place.frame()]);
-                }
-                let end = run.last().unwrap_or(first).frame().end;
-                let bytes = &arena[first.frame().start..end];
-                let sent = target.send(self.shared, 0, now, bytes, first.frame().len(), ecn);
-                if let Some(wakeup) = sent {
-                    self.wakeup |= wakeup;
-                    self.sends += 1;
-                    self.packets += count;
+            Key::Ready(key, first) => {
+                let (mut counters, mut rest) = (first.., run);
+                while let Some(first) = rest.first() {
+                    let flow = target.flow(&arena[first.packet()]);
+                    let same = |place: &&Place| flow.is_none() || target.flow(&arena[place.packet()]) == flow;
+                    let (one, others) = rest.split_at(rest.iter().take_while(same).count().max(1));
+                    for (place, counter) in one.iter().zip(&mut counters) {
+                        key.seal(counter, &mut arena[place.frame()]);
+                    }
+                    let end = one.last().unwrap_or(first).frame().end;
+                    let bytes = &arena[first.frame().start..end];
+                    let segment = first.frame().len();
+                    if let Some(wakeup) = target.send(self.shared, 0, now, bytes, segment, ecn, flow) {
+                        self.wakeup |= wakeup;
+                        self.sends += 1;
+                        self.packets += one.len() as u64;
+                    }
+                    rest = others;
                 }
             }
         }

@@ -51,9 +51,12 @@ const PER_PEER: [PerPeer; 15] = [
     (
         "peer_tls_rtt_seconds",
         "gauge",
-        "Round-trip time of the TLS connection in use; absent on UDP.",
+        "Shortest round-trip time of the TLS connections in use; absent on UDP.",
         |p, _| p.carrier.as_ref()?.rtt,
     ),
+    ("peer_tls_connections", "gauge", "Open TLS connections to the peer; absent on UDP.", |p, _| {
+        p.carrier.as_ref()?.open.map(|n| n as f64)
+    }),
     (
         "peer_direct",
         "gauge",
@@ -72,7 +75,7 @@ const PER_PEER: [PerPeer; 15] = [
     (
         "peer_tls_drops",
         "gauge",
-        "Datagrams dropped by the TLS connection in use because of congestion.",
+        "Datagrams dropped by the TLS connections in use because of congestion.",
         |p, _| p.carrier.as_ref()?.dropped.map(|n| n as f64),
     ),
 ];

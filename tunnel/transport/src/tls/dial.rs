@@ -6,6 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -13,8 +14,10 @@ use rustix::net::{
 };
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
-use warren_wire::stream::http::{self, parse_status};
+use warren_wire::stream::http::{self, Membership, Token, parse_status, permitted_connections};
 
+use super::bundle::Bundle;
+use super::limits::CONNECTIONS;
 use super::proxy::Proxy;
 use super::session::{Session, State};
 use super::stream::Left;
@@ -137,11 +140,28 @@ impl DialError {
 /// # Errors
 /// The first thing that does not work.
 pub fn dial(target: &Target) -> Result<Opened, DialError> {
+    let mut random = [0; 16];
+    // Without a token it is a connection alone.
+    let token = SystemRandom::new().fill(&mut random).ok().map(|()| Token::new(random));
+    open(target, token.map(Membership::First))
+}
+
+/// Connects another time, for at most ten seconds, for a bundle whose first connection [`dial`] made.
+///
+/// # Errors
+/// The first thing that does not work; also when the other end knows no such bundle, or accepts no more connections.
+pub fn dial_another(target: &Target, bundle: &Bundle) -> Result<Opened, DialError> {
+    let name = || format!("{}:{}", target.host, target.port);
+    let alone = || DialError::Cut { name: name(), error: io::ErrorKind::Unsupported.into() };
+    open(target, Some(Membership::Another(bundle.token().ok_or_else(alone)?)))
+}
+
+fn open(target: &Target, membership: Option<Membership>) -> Result<Opened, DialError> {
     let name = format!("{}:{}", target.host, target.port);
     let until = Instant::now() + TIMEOUT;
     let cut = |error| DialError::Cut { name: name.clone(), error };
     let (socket, remote) = plain(target, &name, until)?;
-    secure(target, &name, socket, remote, until, &cut)
+    secure(target, membership, &name, socket, remote, until, &cut)
 }
 
 /// A TCP connection, through the proxy if there is one.
@@ -265,6 +285,7 @@ fn through(
 /// TLS and the upgrade.
 fn secure(
     target: &Target,
+    membership: Option<Membership>,
     name: &str,
     socket: OwnedFd,
     remote: SocketAddr,
@@ -299,15 +320,18 @@ fn secure(
         };
         if state == State::Open && !asked_for_tunnel {
             asked_for_tunnel = true;
-            session.seal(http::tunnel_request(asked).as_bytes(), &mut out).map_err(tls)?;
+            let request = http::tunnel_request(asked, membership);
+            session.seal(request.as_bytes(), &mut out).map_err(tls)?;
         }
         write(&socket, &out, until).map_err(cut)?;
         out.clear();
         match parse_status(&plain) {
             Ok(None) => {}
             Ok(Some((101, end))) => {
+                let most = permitted_connections(&plain[..end]).min(CONNECTIONS);
                 plain.drain(..end);
-                return Ok(Opened { socket, remote, session, left: Left { plain }, role: Role::Client });
+                let (left, role) = (Left { plain }, Role::Client);
+                return Ok(Opened { socket, remote, session, left, role, membership, most });
             }
             Ok(Some((status, _))) => return Err(DialError::NoGateway { name: name.to_owned(), status }),
             Err(_) => return Err(DialError::NoGateway { name: name.to_owned(), status: 0 }),

@@ -15,7 +15,7 @@ pub struct ListenLimits {
     pub rate: u32,
     /// The same per source. At least 1.
     pub rate_of_one: u32,
-    /// Tunnels of one source.
+    /// Tunnels of one source, and as many connections beyond the first of each.
     pub tunnels_of_one: usize,
     /// Maximum number of pending requests; further requests get status 503.
     pub requests: usize,
@@ -69,5 +69,9 @@ pub(super) const PONGS: (u64, u64) = (4, 8);
 pub(super) const CONTROL_BYTES: usize = 4 << 10;
 /// A connection ends when its socket accepts nothing for so long.
 pub(super) const STALLED: Duration = Duration::from_secs(15);
-/// Connections that have become tunnels.
+/// Tunnels.
 pub(super) const STREAMS: usize = 8192;
+/// Connections of one tunnel.
+pub(super) const CONNECTIONS: usize = 16;
+/// Connections of all tunnels beyond the first of each: they take no room from tunnels.
+pub(super) const OTHERS: usize = 2 * STREAMS;

@@ -21,9 +21,9 @@ use rustix::net::{
 };
 use rustls::{ServerConfig, ServerConnection};
 use warren_budget::{Admission, Refused, Slot, Slots, Source};
-use warren_wire::stream::http::{Head, HttpError, response, tunnel_response};
+use warren_wire::stream::http::{Head, HttpError, Membership, response, tunnel_response};
 
-use super::limits::{HANDSHAKE_BYTES, ListenLimits, SOURCES};
+use super::limits::{CONNECTIONS, HANDSHAKE_BYTES, ListenLimits, SOURCES};
 use super::refusals::Refusal;
 use super::session::{Session, State};
 use super::stream::Left;
@@ -266,6 +266,8 @@ struct Pending {
     /// How much of it is sealed.
     sealed: usize,
     stage: Stage,
+    /// Of the tunnel that it asks for.
+    membership: Option<Membership>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -383,6 +385,7 @@ impl Porter {
             answer: Vec::new(),
             sealed: 0,
             stage: Stage::Reading,
+            membership: None,
         };
         self.pending.insert(number, pending);
         self.order.push_back(number);
@@ -408,16 +411,16 @@ impl Porter {
         if gone && pending.stage != Stage::Reading {
             return self.end(number);
         }
-        match pending.turn() {
+        match pending.turn(&self.shared.streams) {
             Next::Wait => self.watch(number),
             Next::Ask(head, body) => self.ask(now, number, head, body),
             Next::End => self.end(number),
             Next::Tunnel => {
                 let Some(pending) = self.pending.remove(&number) else { return };
                 let _ = epoll::delete(&self.epoll, &pending.socket);
-                let Pending { socket, remote, session, plain, .. } = pending;
-                let left = Left { plain };
-                let opened = Opened { socket, remote, session, left, role: Role::Server };
+                let Pending { socket, remote, session, plain, membership, .. } = pending;
+                let (left, role, most) = (Left { plain }, Role::Server, CONNECTIONS);
+                let opened = Opened { socket, remote, session, left, role, membership, most };
                 let counter = match self.shared.streams.adopt(opened) {
                     Ok(_) => &self.shared.counters.tunnels,
                     Err(_) => &self.shared.counters.limited,
@@ -497,7 +500,7 @@ impl Porter {
 }
 
 impl Pending {
-    fn turn(&mut self) -> Next {
+    fn turn(&mut self, streams: &Streams) -> Next {
         if self.stage != Stage::Reading {
             return self.flush();
         }
@@ -513,8 +516,14 @@ impl Pending {
         let decided = match Head::parse(&self.plain) {
             Ok(None) => return self.flush(),
             Ok(Some((head, end))) if head.asks_for_tunnel() => {
+                self.membership = head.membership();
+                if let Some(Membership::Another(token)) = self.membership
+                    && !streams.is_joinable(token)
+                {
+                    return self.close_with(response(409, "text/plain", None, b""));
+                }
                 self.plain.drain(..end);
-                if self.session.seal(tunnel_response().as_bytes(), &mut self.out).is_err() {
+                if self.session.seal(tunnel_response(CONNECTIONS).as_bytes(), &mut self.out).is_err() {
                     return Next::End;
                 }
                 // It fits into any socket that has sent so little.

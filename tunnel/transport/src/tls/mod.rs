@@ -4,10 +4,11 @@
 //! gateway   Listener (thread: accept, handshake, HTTP) --adopt--+
 //! agent     dial (one thread an attempt) ---------------adopt---+--> Streams (table, epoll)
 //!                                                                     |            |
-//!           any thread: Stream::send --seal--> socket <--- backlog ---+   Receiver (one thread): datagrams,
+//!           any thread: Bundle::send --seal--> socket <--- backlog ---+   Receiver (one thread): datagrams,
 //!                                                                         pings, what waited for the socket
 //! ```
 //!
+//! * A peer is reached by a `bundle` of one or several connections. The table has both.
 //! * A send never blocks. Datagrams are packed into TLS records of 16 KB. Data that the socket does not accept waits in a
 //!   `queue` that is bounded in bytes and in time (CoDel): inner TCP must see congestion as loss, otherwise two
 //!   layers of TCP would retransmit on top of each other.
@@ -18,6 +19,7 @@
 //!   receiving thread, and every byte and frame on it are limited, and so is the number of such connections of a source.
 //! * Of the pings in a turn only the last is answered, none while a pong waits for the socket, and few per second.
 
+mod bundle;
 mod dial;
 mod exchange;
 mod identity;
@@ -35,14 +37,14 @@ mod tests;
 mod trust;
 mod turns;
 
-pub use dial::{DialError, Target, dial};
+pub use bundle::{Bundle, BundleStats};
+pub use dial::{DialError, Target, dial, dial_another};
 pub use exchange::{Exchange, exchange};
 pub use identity::{EXPOSED, Identity, IdentityError};
 pub use limits::ListenLimits;
 pub use listen::{Answer, Answering, ListenStats, Listener, Reply, Request};
 pub use proxy::{Proxy, ProxyError};
 pub use receive::{Arrival, Receiver};
-pub use stream::{Stream, StreamStats};
 pub use streams::{Closed, Opened, Role, Streams};
 pub use trust::{Trust, pin_of_pem};
 pub use warren_wire::{Pin, PinError, Pins};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use warren_proto::plane::{Endpoint, StreamId};
+use warren_proto::plane::Endpoint;
 use warren_wire::stream::frame::{self, Frame};
 
 use super::limits::{STRANGER_BYTES, STRANGER_FRAMES, STRANGER_TIME, STRANGER_TURN};
@@ -79,7 +79,7 @@ impl Receiver {
         let mut turns = Turns::default();
         for stream in streams.all() {
             stream.queued.store(true, Ordering::Relaxed);
-            turns.push(stream.id().number(), stream.is_stranger());
+            turns.push(stream.number(), stream.is_stranger());
         }
         Ok(Self {
             streams,
@@ -145,7 +145,7 @@ impl Receiver {
             self.keep_alive(now);
         }
         while let Some(number) = self.turns.next() {
-            if let Some(stream) = self.streams.get(StreamId::new(number)) {
+            if let Some(stream) = self.streams.connection(number) {
                 stream.queued.store(false, Ordering::Relaxed);
                 self.take(now, &stream);
                 if !self.found.is_empty() {
@@ -177,7 +177,7 @@ impl Receiver {
             if number == STOP {
                 return Ok(Woken::Stop);
             }
-            let Some(stream) = self.streams.get(StreamId::new(number)) else { continue };
+            let Some(stream) = self.streams.connection(number) else { continue };
             if flags.contains(epoll::EventFlags::OUT) {
                 stream.writable(now);
             }
@@ -190,7 +190,7 @@ impl Receiver {
     /// Gives a connection a turn in the next round, and only one.
     fn queue(&mut self, stream: &Stream) {
         if !stream.queued.swap(true, Ordering::Relaxed) {
-            self.turns.push(stream.id().number(), stream.is_stranger());
+            self.turns.push(stream.number(), stream.is_stranger());
         }
     }
 
@@ -243,14 +243,11 @@ impl Receiver {
 
     /// Finds the datagrams, answers the last ping; returns where the first frame begins that is not whole.
     fn frames(&mut self, now: Duration, stream: &Stream) -> Result<usize, ()> {
-        let from = Endpoint::stream(stream.remote(), stream.id());
-        let (mut at, mut bytes, mut count, mut ping) = (0, 0, 0, None);
+        let from = *stream.from();
+        let (mut at, mut count, mut ping) = (0, 0, None);
         while let Some((content, end)) = frame::next(&self.plain, at).map_err(|_| self.found.clear())? {
             match content {
-                Frame::Datagram(place) => {
-                    bytes += place.len() as u64;
-                    self.found.push(Arrival { from, place });
-                }
+                Frame::Datagram(place) => self.found.push(Arrival { from, place }),
                 Frame::Ping(number) => ping = Some(number),
                 Frame::Pong(number) => pong(now, stream, number),
                 Frame::Unknown => {}
@@ -258,7 +255,6 @@ impl Receiver {
             at = end;
             count += 1;
         }
-        stream.count_received(self.found.len() as u64, bytes);
         if stream.is_stranger() && stream.count_stranger(0, count).1 > STRANGER_FRAMES {
             self.found.clear();
             return Err(());

@@ -17,6 +17,8 @@ pub(super) enum Refusal {
     SourceTunnels,
     /// There are too many tunnels.
     Tunnels,
+    /// There are too many connections beyond the first of each tunnel: in total, of its source, or of its tunnel.
+    Others,
     /// No known peer used it in time.
     StrangerTime,
     /// No known peer used it within the bytes and frames of a stranger.
@@ -26,13 +28,14 @@ pub(super) enum Refusal {
 }
 
 /// The names of all reasons, in the order of [`Refusal`].
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "source_rate",
     "total_rate",
     "source_handshakes",
     "source_strangers",
     "source_tunnels",
     "tunnels",
+    "other_connections",
     "stranger_time",
     "stranger_bytes",
     "unread",

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, Shutdown, send, shutdown};
+use rustix::net::{SendFlags, Shutdown, send, shutdown, sockopt};
 use warren_budget::{RateLimit, Slot, Source};
-use warren_proto::plane::StreamId;
+use warren_proto::plane::{Endpoint, StreamId};
 use warren_wire::stream::frame;
 
 use super::RECORD;
@@ -22,8 +22,11 @@ use super::streams::{Opened, Role};
 const AHEAD: usize = 4 * RECORD;
 
 /// A connection that carries datagrams. Shared between threads; sending never waits.
-pub struct Stream {
-    id: StreamId,
+pub(super) struct Stream {
+    /// Never used again for another one.
+    number: u64,
+    /// Its bundle, which is where its datagrams come from.
+    from: Endpoint,
     remote: SocketAddr,
     role: Role,
     opened: Duration,
@@ -76,10 +79,6 @@ pub(super) struct Beat {
 
 #[derive(Default)]
 struct Counters {
-    received: AtomicU64,
-    received_bytes: AtomicU64,
-    sent: AtomicU64,
-    sent_bytes: AtomicU64,
     /// Encrypted bytes and frames before it was proven.
     stranger_bytes: AtomicU64,
     stranger_frames: AtomicU64,
@@ -103,37 +102,18 @@ struct Sending {
     broken: bool,
 }
 
-/// Statistics of a connection.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StreamStats {
-    /// Its id.
-    pub id: StreamId,
-    /// The other end.
-    pub remote: SocketAddr,
-    /// When it was opened, of monotonic time.
-    pub opened: Duration,
-    /// Datagrams and their bytes received.
-    pub received: (u64, u64),
-    /// Datagrams and their bytes sent.
-    pub sent: (u64, u64),
-    /// Datagrams that were dropped because the connection is congested.
-    pub dropped: u64,
-    /// Round trip of pings, the wait for the socket included; `None` before the first.
-    pub rtt: Option<Duration>,
-    /// Whether an authentic WireGuard message arrived on it.
-    pub proven: bool,
-}
-
 impl Stream {
-    pub(super) fn new(id: StreamId, opened: Opened, holds: Holds, now: Duration) -> Self {
-        let Opened { socket, remote, session, left, role } = opened;
+    /// `from` is the endpoint of its bundle.
+    pub(super) fn new(number: u64, from: Endpoint, opened: Opened, holds: Holds, now: Duration) -> Self {
+        let Opened { socket, remote, session, left, role, .. } = opened;
         let beat = Beat::default();
         beat.heard.store(nanos(now), Ordering::Relaxed);
         let counters = Counters::default();
         counters.stranger_bytes.store(left.plain.len() as u64, Ordering::Relaxed);
         let (pongs, burst) = PONGS;
         Self {
-            id,
+            number,
+            from,
             remote,
             role,
             opened: now,
@@ -151,16 +131,29 @@ impl Stream {
         }
     }
 
-    /// Its id.
-    #[must_use]
-    pub fn id(&self) -> StreamId {
-        self.id
+    /// Its number.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The endpoint of its bundle.
+    pub(super) fn from(&self) -> &Endpoint {
+        &self.from
+    }
+
+    /// The id of its bundle.
+    pub(super) fn bundle(&self) -> StreamId {
+        self.from.carrier.stream().unwrap_or(StreamId::NONE)
     }
 
     /// The other end.
-    #[must_use]
-    pub fn remote(&self) -> SocketAddr {
+    pub(super) fn remote(&self) -> SocketAddr {
         self.remote
+    }
+
+    /// Whether something waits for the socket.
+    pub(super) fn is_congested(&self) -> bool {
+        self.backlog.load(Ordering::Relaxed)
     }
 
     pub(super) fn role(&self) -> Role {
@@ -173,14 +166,12 @@ impl Stream {
 
     /// Sends `bytes` as datagrams of `segment` bytes, of which the last may be shorter, or lets them wait for the socket, or
     /// drops what there is no room for. False: the connection has ended.
-    pub fn send(&self, now: Duration, bytes: &[u8], segment: usize) -> bool {
+    pub(super) fn send(&self, now: Duration, bytes: &[u8], segment: usize) -> bool {
         let mut sending = self.sending.lock();
         if sending.broken {
             return false;
         }
         let datagrams = bytes.chunks(segment.max(1));
-        self.counters.sent.fetch_add(datagrams.len() as u64, Ordering::Relaxed);
-        self.counters.sent_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if self.beat.unanswered.load(Ordering::Relaxed) == 0 {
             self.beat.unanswered.store(nanos(now), Ordering::Relaxed);
         }
@@ -281,7 +272,7 @@ impl Stream {
     }
 
     /// Records that an authentic WireGuard message arrived on it.
-    pub fn prove(&self) {
+    pub(super) fn prove(&self) {
         if !self.counters.proven.load(Ordering::Relaxed) {
             self.counters.proven.store(true, Ordering::Relaxed);
             self.holds.lock().stranger = None;
@@ -290,11 +281,6 @@ impl Stream {
 
     pub(super) fn proven(&self) -> bool {
         self.counters.proven.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn count_received(&self, datagrams: u64, bytes: u64) {
-        self.counters.received.fetch_add(datagrams, Ordering::Relaxed);
-        self.counters.received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Whether it was accepted and no known peer has used it yet.
@@ -317,21 +303,21 @@ impl Stream {
         }
     }
 
-    /// Its statistics.
-    #[must_use]
-    pub fn stats(&self) -> StreamStats {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let counters = &self.counters;
-        StreamStats {
-            id: self.id,
-            remote: self.remote,
-            opened: self.opened,
-            received: (get(&counters.received), get(&counters.received_bytes)),
-            sent: (get(&counters.sent), get(&counters.sent_bytes)),
-            dropped: self.sending.lock().queue.dropped(),
-            rtt: Some(Duration::from_nanos(get(&self.beat.rtt))).filter(|rtt| !rtt.is_zero()),
-            proven: self.proven(),
-        }
+    /// Datagrams that were dropped because it is congested.
+    pub(super) fn dropped(&self) -> u64 {
+        self.sending.lock().queue.dropped()
+    }
+
+    /// Round trip of pings, the wait for the socket included; `None` before the first.
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        // One nanosecond: the first is on its way.
+        let rtt = self.beat.rtt.load(Ordering::Relaxed);
+        (rtt > 1).then(|| Duration::from_nanos(rtt))
+    }
+
+    /// The kernel's congestion control.
+    pub(super) fn congestion(&self) -> Option<String> {
+        sockopt::tcp_congestion(&self.socket).ok()
     }
 
     /// Makes a record of the frames that were put together; false: it cannot be, and the connection is ended.
@@ -426,6 +412,9 @@ pub(super) fn nanos(time: Duration) -> u64 {
 
 impl std::fmt::Debug for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stream").field("id", &self.id).field("remote", &self.remote).finish_non_exhaustive()
+        f.debug_struct("Stream")
+            .field("number", &self.number)
+            .field("remote", &self.remote)
+            .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! All connections of an interface.
+//! All connections of an interface, and their bundles.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,14 +13,18 @@ use rustix::event::epoll;
 use rustix::net::sockopt;
 use warren_budget::{Full, Slots, Source};
 use warren_proto::plane::{Endpoint, StreamId};
+use warren_wire::stream::http::{Membership, Token};
 
-use super::limits::{ListenLimits, STREAMS};
+use super::bundle::{Bundle, BundleStats};
+use super::limits::{CONNECTIONS, ListenLimits, OTHERS, STREAMS};
 use super::refusals::{Refusal, Refusals};
 use super::session::Session;
-use super::stream::{Holds, Left, Stream, StreamStats};
+use super::stream::{Holds, Left, Stream};
 
 /// Bytes in the socket that are not on their way: what TCP needs to be kept busy, not more.
 const NOT_SENT: u32 = 256 << 10;
+/// The congestion control of connections, where the kernel has it: CUBIC, the default, takes a loss for a full path.
+const CONGESTION: &str = "bbr";
 /// After so long without an acknowledgement the kernel ends a connection.
 const USER_TIMEOUT_MS: u32 = 15_000;
 
@@ -40,9 +44,13 @@ pub struct Opened {
     pub(super) session: Session,
     pub(super) left: Left,
     pub(super) role: Role,
+    /// `None`: it is alone.
+    pub(super) membership: Option<Membership>,
+    /// Connections that its bundle may have.
+    pub(super) most: usize,
 }
 
-/// A connection that has ended.
+/// A bundle whose last connection has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// Its id.
@@ -51,7 +59,7 @@ pub struct Closed {
     pub remote: SocketAddr,
     /// Which end this was.
     pub role: Role,
-    /// The reason for the end.
+    /// The reason for the end of the last connection.
     pub why: &'static str,
     /// Whether an authentic WireGuard message arrived on it.
     pub proven: bool,
@@ -61,9 +69,14 @@ pub struct Closed {
 pub struct Streams {
     pub(super) epoll: OwnedFd,
     table: RwLock<HashMap<u64, Arc<Stream>>>,
+    bundles: RwLock<HashMap<u64, Arc<Bundle>>>,
+    /// The bundles that accepted connections may join.
+    tokens: Mutex<HashMap<Token, u64>>,
     next: AtomicU64,
-    /// Accepted connections, by source.
+    /// Accepted bundles, by source.
     tunnels: Slots<Source>,
+    /// Their connections beyond the first, by source.
+    others: Slots<Source>,
     /// Those of them that no known peer has used yet.
     strangers: Slots<Source>,
     pub(super) refusals: Refusals,
@@ -81,8 +94,11 @@ impl Streams {
         Ok(Arc::new(Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             table: RwLock::default(),
+            bundles: RwLock::default(),
+            tokens: Mutex::default(),
             next: AtomicU64::new(1),
             tunnels: Slots::new(STREAMS, STREAMS),
+            others: Slots::new(OTHERS, OTHERS),
             strangers: Slots::new(STREAMS, STREAMS),
             refusals: Refusals::default(),
             closed: Mutex::default(),
@@ -98,14 +114,35 @@ impl Streams {
     /// Limits the accepted connections of a source. Those that exist stay.
     pub(super) fn set_limits(&self, limits: &ListenLimits) {
         self.tunnels.set_limits(limits.tunnels_of_one, STREAMS);
+        self.others.set_limits(limits.tunnels_of_one, OTHERS);
         self.strangers.set_limits(limits.handshakes_of_one, STREAMS);
     }
 
-    /// Adds a connection. Data that it has already received is processed now.
+    /// Adds a connection: to its bundle, or as the first of one. Data that it has already received is processed now.
     ///
     /// # Errors
-    /// When there are too many, in total or of its source.
+    /// When there are too many, in total or of its source, or the bundle has ended.
     pub fn adopt(&self, opened: Opened) -> io::Result<Endpoint> {
+        match opened.membership {
+            Some(Membership::Another(token)) => {
+                let bundle = self.bundle_of(token).ok_or_else(|| io::Error::other("its tunnel has ended"))?;
+                self.join(opened, &bundle)
+            }
+            _ => self.begin(opened),
+        }
+    }
+
+    /// Whether another connection may join the bundle of this token: a peer has proved there that it is known.
+    pub(super) fn is_joinable(&self, token: Token) -> bool {
+        self.bundle_of(token).is_some_and(|bundle| bundle.proven() && bundle.count() < CONNECTIONS)
+    }
+
+    fn bundle_of(&self, token: Token) -> Option<Arc<Bundle>> {
+        let number = *self.tokens.lock().get(&token)?;
+        self.bundles.read().get(&number).cloned()
+    }
+
+    fn begin(&self, opened: Opened) -> io::Result<Endpoint> {
         let (remote, role) = (opened.remote, opened.role);
         if self.count() >= STREAMS && !(role == Role::Server && self.end_oldest_stranger()) {
             return Err(self.refuse(role, Refusal::Tunnels, "too many connections"));
@@ -122,22 +159,57 @@ impl Streams {
             let tunnels = self.tunnels.take(source);
             holds.tunnel = Some(tunnels.map_err(|full| refuse(full, Refusal::SourceTunnels))?);
         }
-        let socket = &opened.socket;
-        sockopt::set_tcp_nodelay(socket, true)?;
-        crate::udp::tcp_limits(socket.as_fd(), NOT_SENT, USER_TIMEOUT_MS)?;
-        let id = StreamId::new(self.next.fetch_add(1, Ordering::Relaxed));
-        let stream = Arc::new(Stream::new(id, opened, holds, self.now()));
-        self.table.write().insert(id.number(), Arc::clone(&stream));
-        // That it can be written to is an event at once: what is left is then looked at.
-        let flags =
-            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        if let Err(error) =
-            epoll::add(&self.epoll, &stream.socket, epoll::EventData::new_u64(id.number()), flags)
-        {
-            self.table.write().remove(&id.number());
-            return Err(error.into());
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let from = Endpoint::stream(remote, StreamId::new(number));
+        let (membership, most) = (opened.membership, opened.most);
+        let stream = Arc::new(Stream::new(number, from, opened, holds, self.now()));
+        let token = membership.map(Membership::token);
+        let bundle = Arc::new(Bundle::new(&stream, token, most));
+        self.bundles.write().insert(number, bundle);
+        if let Some(token) = token {
+            self.tokens.lock().insert(token, number);
         }
-        Ok(Endpoint::stream(remote, id))
+        self.watch(&stream)?;
+        Ok(from)
+    }
+
+    fn join(&self, opened: Opened, bundle: &Bundle) -> io::Result<Endpoint> {
+        let mut holds = Holds::default();
+        if opened.role == Role::Server {
+            let slot = self.others.take(Source::from(opened.remote.ip()));
+            let refuse =
+                |_| self.refuse(Role::Server, Refusal::Others, "too many connections of this source");
+            holds.tunnel = Some(slot.map_err(refuse)?);
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let stream = Arc::new(Stream::new(number, bundle.endpoint(), opened, holds, self.now()));
+        stream.prove();
+        if !bundle.add(&stream) {
+            return Err(self.refuse(stream.role(), Refusal::Others, "too many connections, or none is left"));
+        }
+        self.watch(&stream)?;
+        Ok(bundle.endpoint())
+    }
+
+    /// Sets its socket up and begins to receive from it.
+    fn watch(&self, stream: &Arc<Stream>) -> io::Result<()> {
+        let number = stream.number();
+        self.table.write().insert(number, Arc::clone(stream));
+        let watched = || {
+            let socket = &stream.socket;
+            sockopt::set_tcp_nodelay(socket, true)?;
+            // The kernel may not have it, or not permit it.
+            let _ = sockopt::set_tcp_congestion(socket, CONGESTION);
+            crate::udp::tcp_limits(socket.as_fd(), NOT_SENT, USER_TIMEOUT_MS)?;
+            // That it can be written to is an event at once: what is left is then looked at.
+            let flags = epoll::EventFlags::IN
+                | epoll::EventFlags::OUT
+                | epoll::EventFlags::RDHUP
+                | epoll::EventFlags::ET;
+            epoll::add(&self.epoll, socket, epoll::EventData::new_u64(number), flags)?;
+            io::Result::Ok(())
+        };
+        watched().inspect_err(|_| drop(self.remove(stream)))
     }
 
     fn refuse(&self, role: Role, refusal: Refusal, what: &'static str) -> io::Error {
@@ -150,72 +222,94 @@ impl Streams {
     /// Makes room: a known peer needs one round trip to prove itself, so the oldest stranger is the least likely to be one.
     /// False: there is no stranger.
     fn end_oldest_stranger(&self) -> bool {
-        let strangers = self.all().into_iter().filter(|stream| stream.is_stranger());
-        let Some(oldest) = strangers.min_by_key(|stream| stream.opened()) else { return false };
+        let strangers = self.bundles().into_iter().filter(|bundle| bundle.is_stranger());
+        let Some(oldest) = strangers.min_by_key(|bundle| bundle.opened()) else { return false };
         self.refusals.count(Refusal::Tunnels);
-        self.ended(&oldest, "a newer connection replaced it");
+        oldest.members().iter().for_each(|member| self.ended(member, "a newer connection replaced it"));
         true
     }
 
-    /// The connection of an id, if it has not ended.
+    /// The bundle of an id, if it has not ended.
     #[must_use]
-    pub fn get(&self, id: StreamId) -> Option<Arc<Stream>> {
-        self.table.read().get(&id.number()).cloned()
+    pub fn get(&self, id: StreamId) -> Option<Arc<Bundle>> {
+        self.bundles.read().get(&id.number()).cloned()
     }
 
-    /// Sends one datagram; false: the connection has ended.
+    /// A connection, if it has not ended.
+    pub(super) fn connection(&self, number: u64) -> Option<Arc<Stream>> {
+        self.table.read().get(&number).cloned()
+    }
+
+    /// Sends one datagram; false: the bundle has ended.
     pub fn send_one(&self, id: StreamId, bytes: &[u8]) -> bool {
-        self.get(id).is_some_and(|stream| stream.send(self.now(), bytes, bytes.len()))
+        self.get(id).is_some_and(|bundle| bundle.send(self.now(), 0, bytes, bytes.len()))
     }
 
-    /// Ends a connection without reporting it through [`Streams::take_closed`].
+    /// Ends a bundle without reporting it through [`Streams::take_closed`].
     pub fn close(&self, id: StreamId) {
-        if let Some(stream) = self.remove(id) {
-            stream.close();
+        for member in self.get(id).map(|bundle| bundle.members()).unwrap_or_default() {
+            self.remove(&member);
+            member.close();
         }
     }
 
-    /// Connections that ended on their own since the last call.
+    /// Bundles that ended on their own since the last call.
     #[must_use]
     pub fn take_closed(&self) -> Vec<Closed> {
         std::mem::take(&mut *self.closed.lock())
     }
 
-    /// Statistics of all connections.
+    /// Statistics of all bundles.
     #[must_use]
-    pub fn stats(&self) -> Vec<StreamStats> {
-        self.all().iter().map(|stream| stream.stats()).collect()
+    pub fn stats(&self) -> Vec<BundleStats> {
+        self.bundles().iter().map(|bundle| bundle.stats()).collect()
     }
 
-    /// Connections now.
+    /// Bundles now.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.table.read().len()
+        self.bundles.read().len()
     }
 
+    fn bundles(&self) -> Vec<Arc<Bundle>> {
+        self.bundles.read().values().cloned().collect()
+    }
+
+    /// All connections.
     pub(super) fn all(&self) -> Vec<Arc<Stream>> {
         self.table.read().values().cloned().collect()
     }
 
-    /// A connection has ended: it is told once.
+    /// A connection has ended. The end of the last one of a bundle is told once.
     pub(super) fn ended(&self, stream: &Stream, why: &'static str) {
-        if self.remove(stream.id()).is_some() {
-            stream.close();
-            self.closed.lock().push(Closed {
-                id: stream.id(),
-                remote: stream.remote(),
-                role: stream.role(),
-                why,
-                proven: stream.proven(),
-            });
-            (self.wake)();
+        if self.connection(stream.number()).is_none() {
+            return;
         }
+        let ended = self.remove(stream);
+        stream.close();
+        let Some(bundle) = ended else {
+            tracing::debug!(remote = %stream.remote(), why, "one of several TLS connections ended");
+            return;
+        };
+        self.closed.lock().push(Closed {
+            id: bundle.id(),
+            remote: stream.remote(),
+            role: stream.role(),
+            why,
+            proven: bundle.proven(),
+        });
+        (self.wake)();
     }
 
-    fn remove(&self, id: StreamId) -> Option<Arc<Stream>> {
-        let stream = self.table.write().remove(&id.number())?;
+    /// Forgets a connection, and its bundle with the last one.
+    fn remove(&self, stream: &Stream) -> Option<Arc<Bundle>> {
+        self.table.write().remove(&stream.number())?;
         let _ = epoll::delete(&self.epoll, &stream.socket);
-        Some(stream)
+        let bundle = self.get(stream.bundle()).filter(|bundle| bundle.remove(stream))?;
+        if let Some(token) = bundle.token() {
+            self.tokens.lock().remove(&token);
+        }
+        self.bundles.write().remove(&bundle.id().number())
     }
 }
 

@@ -123,7 +123,7 @@ fn datagrams_arrive_in_order_and_are_answered() {
     let mut run = Vec::new();
     (0..40).for_each(|n| run.extend(message(n, 1452)));
     run.extend(message(40, 77));
-    assert!(stream.send(clock(), &run, 1452));
+    assert!(stream.send(clock(), 0, &run, 1452));
     let came = there.datagrams(41);
     for (n, (from, datagram)) in (0..).zip(&came) {
         assert_eq!(*datagram, message(n, if n == 40 { 77 } else { 1452 }));
@@ -145,7 +145,7 @@ fn a_flood_is_dropped_from_and_not_kept() {
     let stream = client.get(id(client.adopt(dial(&target(&gateway)).unwrap()).unwrap())).unwrap();
     // Nobody receives at the other end.
     for n in 0..20_000 {
-        assert!(stream.send(clock(), &message(n, 1400), 1400));
+        assert!(stream.send(clock(), 0, &message(n, 1400), 1400));
     }
     let dropped = stream.stats().dropped;
     assert!(dropped > 5_000, "{dropped}");
@@ -275,7 +275,7 @@ fn a_tunnel_of_nobody_known_is_ended() {
         let to = client.adopt(dial(&target(&gateway)).unwrap()).unwrap();
         let stream = client.get(id(to)).unwrap();
         eventually(|| gateway.streams.count() == 1);
-        stream.control(clock(), bytes);
+        stream.members()[0].control(clock(), bytes);
         stream
     };
     // A length of 0 and one beyond any datagram's.
@@ -287,7 +287,7 @@ fn a_tunnel_of_nobody_known_is_ended() {
     // Messages that open nothing, more of them than a handshake needs.
     let stream = frames(&[]);
     for n in 0..100 {
-        stream.send(clock(), &message(n, 1400), 1400);
+        stream.send(clock(), 0, &message(n, 1400), 1400);
     }
     eventually(|| gateway.streams.count() == 0);
     assert_eq!(gateway.streams.take_closed()[0].why, "the data does not belong to a tunnel");
@@ -295,7 +295,7 @@ fn a_tunnel_of_nobody_known_is_ended() {
     let stream = frames(&[]);
     eventually(|| {
         std::thread::sleep(Duration::from_millis(100));
-        stream.control(clock(), &frame::ping(1));
+        stream.members()[0].control(clock(), &frame::ping(1));
         gateway.streams.count() == 0
     });
     assert_eq!(gateway.streams.take_closed()[0].why, "no known peer used it");
@@ -326,7 +326,7 @@ fn pump(gateway: &Gateway, proven: bool) -> OwnedFd {
 /// A tunnel whose frames the test writes and reads itself.
 fn raw(gateway: &Gateway) -> Exchange {
     let mut tls = exchange(&target(gateway), Duration::from_secs(2)).unwrap();
-    tls.write_all(tunnel_request("g").as_bytes()).unwrap();
+    tls.write_all(tunnel_request("g", None).as_bytes()).unwrap();
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];

@@ -12,6 +12,54 @@ pub const LONGEST_HEAD: usize = 8 << 10;
 pub const LONGEST_BODY: usize = 64 << 10;
 const HEADERS: usize = 64;
 
+/// The header of a request for a tunnel that says to which other connections it belongs.
+const BUNDLE: &str = "warren-bundle";
+/// The header of its answer: how many connections a bundle may have.
+const CONNECTIONS: &str = "warren-connections";
+
+/// What connections of one bundle share: random, known to their two ends only.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token([u8; 16]);
+
+impl Token {
+    /// Of random bytes.
+    #[must_use]
+    pub fn new(random: [u8; 16]) -> Self {
+        Self(random)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let digits =
+            Some(text).filter(|text| text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        u128::from_str_radix(digits, 16).ok().map(|number| Self(number.to_be_bytes()))
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// The bundle of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Membership {
+    /// It is the first connection of the bundle.
+    First(Token),
+    /// The bundle exists.
+    Another(Token),
+}
+
+impl Membership {
+    /// That of the bundle.
+    #[must_use]
+    pub fn token(self) -> Token {
+        match self {
+            Self::First(token) | Self::Another(token) => token,
+        }
+    }
+}
+
 /// A request, without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
@@ -90,20 +138,52 @@ impl Head {
             && self.body == 0
             && offered.split(',').any(|protocol| protocol.trim().eq_ignore_ascii_case(PROTOCOL))
     }
+
+    /// The bundle of the connection; `None`: an earlier version, which has one connection.
+    #[must_use]
+    pub fn membership(&self) -> Option<Membership> {
+        let (kind, token) = self.header(BUNDLE)?.split_once(' ')?;
+        let token = Token::parse(token)?;
+        match kind {
+            "first" => Some(Membership::First(token)),
+            "another" => Some(Membership::Another(token)),
+            _ => None,
+        }
+    }
 }
 
 /// The request for a tunnel.
 #[must_use]
-pub fn tunnel_request(host: &str) -> String {
+pub fn tunnel_request(host: &str, membership: Option<Membership>) -> String {
+    let header =
+        |kind, Token(token): Token| format!("{BUNDLE}: {kind} {:032x}\r\n", u128::from_be_bytes(token));
+    let bundle = match membership {
+        Some(Membership::First(token)) => header("first", token),
+        Some(Membership::Another(token)) => header("another", token),
+        None => String::new(),
+    };
     format!(
-        "GET {TUNNEL_PATH} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"
+        "GET {TUNNEL_PATH} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n{bundle}\r\n"
     )
 }
 
-/// The response that turns the connection into a tunnel.
+/// The response that turns the connection into a tunnel. Bundles may have `connections`.
 #[must_use]
-pub fn tunnel_response() -> String {
-    format!("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n")
+pub fn tunnel_response(connections: usize) -> String {
+    format!(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n{CONNECTIONS}: {connections}\r\n\r\n"
+    )
+}
+
+/// The number of connections that a complete [`tunnel_response`] permits; 1 for one of an earlier version.
+#[must_use]
+pub fn permitted_connections(response: &[u8]) -> usize {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut parsed = httparse::Response::new(&mut headers);
+    let _ = parsed.parse(response);
+    let header = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case(CONNECTIONS));
+    let text = header.and_then(|header| std::str::from_utf8(header.value).ok());
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or(1)
 }
 
 /// Any other answer, after which the connection is closed; `retry_after` is in seconds.
@@ -161,14 +241,37 @@ mod tests {
 
     #[test]
     fn a_tunnel_is_asked_for_and_granted() {
-        let text = tunnel_request("gw.example.net");
+        let text = tunnel_request("gw.example.net", None);
         let (head, end) = Head::parse(text.as_bytes()).unwrap().unwrap();
         assert!(head.asks_for_tunnel());
         assert_eq!((head.header("host"), end), (Some("gw.example.net"), text.len()));
         assert_eq!(Head::parse(&text.as_bytes()[..text.len() - 1]), Ok(None));
-        let answer = tunnel_response();
+        assert_eq!(head.membership(), None);
+        let answer = tunnel_response(8);
+        assert_eq!(permitted_connections(answer.as_bytes()), 8);
+        let earlier = answer.replace("warren-connections: 8\r\n", "");
+        assert_eq!(permitted_connections(earlier.as_bytes()), 1);
         assert_eq!(parse_status(answer.as_bytes()), Ok(Some((101, answer.len()))));
         assert_eq!(parse_status(b"HTTP/1.1 101"), Ok(None));
+    }
+
+    #[test]
+    fn the_bundle_of_a_connection_is_told() {
+        let token = Token::new(*b"0123456789abcdef");
+        let membership = |text: &str| Head::parse(text.as_bytes()).unwrap().unwrap().0.membership();
+        for one in [Membership::First(token), Membership::Another(token)] {
+            assert_eq!(membership(&tunnel_request("a", Some(one))), Some(one));
+        }
+        for wrong in [
+            "first",
+            "first 12",
+            "last 30313233343536373839616263646566",
+            "first +0313233343536373839616263646566",
+        ] {
+            let text = format!("GET / HTTP/1.1\r\nWarren-Bundle: {wrong}\r\n\r\n");
+            assert_eq!(membership(&text), None, "{wrong}");
+        }
+        assert!(!format!("{token:?}").contains("30"));
     }
 
     #[test]
@@ -176,9 +279,9 @@ mod tests {
         let parse = |text: &str| Head::parse(text.as_bytes());
         let plain = parse("GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap().unwrap().0;
         assert!(!plain.asks_for_tunnel());
-        let later = tunnel_request("a").replace("warren-tunnel/1", "warren-tunnel/9");
+        let later = tunnel_request("a", None).replace("warren-tunnel/1", "warren-tunnel/9");
         assert!(!parse(&later).unwrap().unwrap().0.asks_for_tunnel());
-        let both = tunnel_request("a").replace("warren-tunnel/1", "warren-tunnel/9, warren-tunnel/1");
+        let both = tunnel_request("a", None).replace("warren-tunnel/1", "warren-tunnel/9, warren-tunnel/1");
         assert!(parse(&both).unwrap().unwrap().0.asks_for_tunnel());
         let post = parse("POST /x HTTP/1.1\r\nContent-Length: 12\r\n\r\n").unwrap().unwrap().0;
         assert_eq!(post.body, 12);

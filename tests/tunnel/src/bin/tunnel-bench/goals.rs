@@ -138,11 +138,11 @@ fn quotient(ours: f64, theirs: f64) -> Option<f64> {
     (theirs > 0.0).then(|| ours / theirs)
 }
 
-fn least(what: String, value: Option<f64>, limit: f64) -> Goal {
+pub(crate) fn least(what: String, value: Option<f64>, limit: f64) -> Goal {
     Goal { what, value, limit, at_least: true }
 }
 
-fn most(what: String, value: Option<f64>, limit: f64) -> Goal {
+pub(crate) fn most(what: String, value: Option<f64>, limit: f64) -> Goal {
     Goal { what, value, limit, at_least: false }
 }
 

@@ -1,5 +1,6 @@
 //! A pod without privileges: what a tunnel that ends in a process costs its programs.
 
+mod distance;
 mod program;
 mod streams;
 
@@ -13,7 +14,7 @@ use clap::ValueEnum;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tempfile::TempDir;
 use warren_tunnel_tests::{
-    Daemon, Device, Family, Impairment, Interface, Namespace, Pair, Relay, Settings, Side, wait_for,
+    Daemon, Device, Family, Impairment, Interface, LongWire, Namespace, Pair, Relay, Settings, Side, wait_for,
 };
 
 use crate::figures::megabytes;
@@ -45,7 +46,7 @@ pub(crate) enum Part {
     Start,
     /// One stream and four, both directions.
     Throughput,
-    /// The same by TLS; only for programs that can.
+    /// The same by TLS, and both carriers on a long way; only for programs that can.
     Tls,
     /// A long and lossy way.
     Long,
@@ -70,6 +71,7 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit)?;
     iperf::conditions(sheet, &plan.congestion, "of the parts throughput and tls");
+    sheet.condition("over distance", distance::CONDITIONS);
     let programs = Program::chosen(&plan.programs)?;
     let programs = crate::available(programs, sheet, Program::name, Program::path);
     for run in 1..=plan.runs {
@@ -79,7 +81,11 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
             sheet.contain(program.name(), ALL, outcome);
         }
     }
-    Ok(goals::pod(sheet))
+    let mut goals = goals::pod(sheet);
+    if plan.parts.is_empty() || plan.parts.contains(&Part::Tls) {
+        goals.extend(distance::goals(sheet));
+    }
+    Ok(goals)
 }
 
 fn one(program: &Program, plan: &Plan, sheet: &mut Sheet) -> Result<()> {
@@ -99,6 +105,7 @@ fn one(program: &Program, plan: &Plan, sheet: &mut Sheet) -> Result<()> {
     }
     if wanted(Part::Tls) && program.knows_tls() {
         throughput(&lab, program, &Way::Tls, plan, sheet);
+        distance::measure(program, plan, sheet);
     }
     if wanted(Part::Long) {
         long(&lab, program, plan, sheet);
@@ -181,11 +188,15 @@ pub(crate) struct Lab {
     pin: String,
     _gateway: Device,
     _certificate: TempDir,
+    _wire: Option<LongWire>,
 }
 
 impl Lab {
     pub(crate) fn new() -> Result<Lab> {
-        let hosts = Pair::hosts()?;
+        Lab::between(Pair::hosts()?, None)
+    }
+
+    fn between(hosts: [Arc<Namespace>; 2], wire: Option<LongWire>) -> Result<Lab> {
         let mut interfaces =
             Pair::interfaces(&Settings { initiator: Some(Side::Left), ..Settings::default() })?;
         let tls = SocketAddr::new(Side::Right.outer(Family::V4), TLS_PORT);
@@ -201,7 +212,7 @@ impl Lab {
                 let _ = stream.write_all(b"!");
             }
         });
-        Ok(Lab { hosts, interfaces, pin, _gateway: gateway, _certificate: certificate })
+        Ok(Lab { hosts, interfaces, pin, _gateway: gateway, _certificate: certificate, _wire: wire })
     }
 
     pub(crate) fn gateway_at(&self, port: u16) -> SocketAddr {
