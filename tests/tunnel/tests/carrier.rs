@@ -11,7 +11,8 @@ use serde_json::Value;
 use warren_tunnel_tests::traffic::Stream;
 use warren_tunnel_tests::wire::{drop_udp, pass_udp, slow};
 use warren_tunnel_tests::{
-    Device, Family, Implementation, Interface, Namespace, Pair, Settings, Side, wait_for,
+    Device, Family, Impairment, Implementation, Interface, LongWire, Namespace, Pair, Settings, Side,
+    wait_for,
 };
 
 const TLS: &str = "10.200.0.2:443";
@@ -24,6 +25,7 @@ struct Lab {
     interfaces: [Interface; 2],
     hosts: [Arc<Namespace>; 2],
     folder: tempfile::TempDir,
+    _wire: Option<LongWire>,
 }
 
 impl Lab {
@@ -32,21 +34,37 @@ impl Lab {
     }
 
     fn with_pin(carrier: &str, blocked: bool, pin: Option<&str>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let hosts = Pair::hosts().unwrap();
+        if blocked {
+            drop_udp(&hosts).unwrap();
+        }
+        Self::between(hosts, None, &["--carrier", carrier], pin)
+    }
+
+    /// Twenty milliseconds away, by TLS.
+    fn distant(arguments: &[&str]) -> Self {
+        let impairment = Impairment { delay: Duration::from_millis(10), rate: 300, loss: 0.0 };
+        let (hosts, wire) = Pair::distant_hosts(impairment).unwrap();
+        Self::between(hosts, Some(wire), &[&["--carrier", "tls"], arguments].concat(), None)
+    }
+
+    fn between(
+        hosts: [Arc<Namespace>; 2],
+        wire: Option<LongWire>,
+        arguments: &[&str],
+        pin: Option<&str>,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let settings = Settings { initiator: Some(Side::Left), ..Settings::default() };
         let mut interfaces = Pair::interfaces(&settings).unwrap();
         interfaces[1].extra.push(format!("# warren: ListenTLS = {TLS}"));
         let (gateway, own) =
             Device::tls_gateway(&hosts[1], &interfaces[1], &folder.path().join("tls.pem")).unwrap();
-        if blocked {
-            drop_udp(&hosts).unwrap();
-        }
         let pin = pin.unwrap_or(&own);
-        let arguments = ["--carrier", carrier, "--tls-endpoint", TLS, "--tls-pin", pin];
+        let arguments = [arguments, &["--tls-endpoint", TLS, "--tls-pin", pin]].concat();
         let agent =
             Device::start_with(&Implementation::WarrenTunnel, &hosts[0], &interfaces[0], &arguments).unwrap();
-        Lab { agent, gateway: Some(gateway), interfaces, hosts, folder }
+        Lab { agent, gateway: Some(gateway), interfaces, hosts, folder, _wire: wire }
     }
 
     fn host(&self, side: Side) -> &Arc<Namespace> {
@@ -182,6 +200,56 @@ fn a_gateway_that_is_started_again_is_found_again() {
     lab.stream(Side::Right, 5_000_000).finish().unwrap();
     assert!(lab.status(Side::Left)["peers"][0]["carrier"]["connections"].as_u64() >= Some(2));
     assert!(lab.agent.log().contains("TLS connection lost"), "{}", lab.agent.log());
+}
+
+/// Waits until both ends have so many connections.
+fn wait_for_connections(lab: &Lab, count: u64) {
+    for side in [Side::Left, Side::Right] {
+        let open = || lab.status(side)["peers"][0]["carrier"]["open"].as_u64();
+        wait_for(LONG, "connections", || Ok((open() == Some(count)).then_some(()))).unwrap_or_else(|error| {
+            panic!("{error}: {side:?} has {:?} of {count}\n{}", open(), lab.agent.log())
+        });
+    }
+}
+
+#[test]
+fn a_long_path_has_several_connections_and_the_loss_of_one_interrupts_nothing() {
+    let lab = Lab::distant(&[]);
+    lab.meet();
+    wait_for_connections(&lab, 4);
+    assert_eq!(lab.status(Side::Right)["tls"]["connections"], 1, "one tunnel");
+    let length = 60_000_000;
+    let stream = lab.stream(Side::Right, length);
+    stream.reached(0.1).unwrap();
+    // All but the first are ended, one after another, with what TCP does when a middlebox forgets a connection.
+    let shown = lab.host(Side::Left).run("ss", &["-Htn", "dport", "=", ":443"]).unwrap();
+    let local = |line: &str| line.split_whitespace().nth(3)?.rsplit(':').next()?.parse::<u16>().ok();
+    let ports: Vec<u16> = shown.lines().filter_map(local).collect();
+    assert_eq!(ports.len(), 4, "{shown}");
+    let rules = format!(
+        "add table inet lab; \
+         add chain inet lab in {{ type filter hook input priority 0; }}; \
+         add rule inet lab in tcp sport {{ {}, {} }} reject with tcp reset",
+        ports[0], ports[1]
+    );
+    lab.host(Side::Right).run("nft", &[&rules]).unwrap();
+    let pause = longest_pause(&lab, &stream, length, 0.95);
+    println!("two of four connections are reset: {pause:?} without data");
+    assert!(pause < Duration::from_secs(3), "{pause:?}");
+    stream.finish().unwrap();
+    assert!(!lab.agent.log().contains("TLS connection lost"), "{}", lab.agent.log());
+    wait_for_connections(&lab, 4);
+    lab.meet();
+}
+
+#[test]
+fn an_end_with_one_connection_meets_one_with_several() {
+    let lab = Lab::distant(&["--tls-connections", "1"]);
+    lab.meet();
+    lab.stream(Side::Left, 5_000_000).finish().unwrap();
+    // Longer than it takes to know that the path is long, and to connect.
+    std::thread::sleep(Duration::from_secs(2));
+    wait_for_connections(&lab, 1);
 }
 
 #[test]

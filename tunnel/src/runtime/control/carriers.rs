@@ -66,6 +66,8 @@ enum Others {
 
 /// Round trip from which on a peer gets several connections: on a shorter path a lost packet is repeated soon.
 const LONG_PATH: Duration = Duration::from_millis(5);
+/// Time until one of several that was lost is connected again.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(3);
 /// Time until other connections are tried again after a failure.
 const OTHERS_INTERVAL: Duration = Duration::from_secs(30);
 /// Between two log lines about the carrier of a peer.
@@ -191,7 +193,7 @@ impl PeerCarriers {
             return;
         };
         let pause = match result {
-            Ok(()) => Duration::ZERO,
+            Ok(()) => RECONNECT_INTERVAL,
             Err(error) => {
                 tracing::debug!(peer = %key, "no further TLS connection: {error}");
                 OTHERS_INTERVAL

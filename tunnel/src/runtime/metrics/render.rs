@@ -8,7 +8,7 @@ use crate::runtime::status::{Peer, Rate, Services, Status};
 type PerPeer = (&'static str, &'static str, &'static str, fn(&Peer, &Status) -> Option<f64>);
 
 #[expect(clippy::cast_precision_loss, reason = "Prometheus' numbers are doubles")]
-const PER_PEER: [PerPeer; 15] = [
+const PER_PEER: [PerPeer; 16] = [
     ("peer_receive_bytes_total", "counter", "Bytes of UDP payload received from the peer.", |p, _| {
         Some(p.rx_bytes as f64)
     }),

@@ -331,7 +331,7 @@ fn secure(
                 let most = permitted_connections(&plain[..end]).min(CONNECTIONS);
                 plain.drain(..end);
                 let (left, role) = (Left { plain }, Role::Client);
-                return Ok(Opened { socket, remote, session, left, role, membership, most });
+                return Ok(Opened { socket, remote, session, left, role, membership, most, place: None });
             }
             Ok(Some((status, _))) => return Err(DialError::NoGateway { name: name.to_owned(), status }),
             Err(_) => return Err(DialError::NoGateway { name: name.to_owned(), status: 0 }),

@@ -268,6 +268,7 @@ struct Pending {
     stage: Stage,
     /// Of the tunnel that it asks for.
     membership: Option<Membership>,
+    place: Option<Slot<Source>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -386,6 +387,7 @@ impl Porter {
             sealed: 0,
             stage: Stage::Reading,
             membership: None,
+            place: None,
         };
         self.pending.insert(number, pending);
         self.order.push_back(number);
@@ -418,9 +420,9 @@ impl Porter {
             Next::Tunnel => {
                 let Some(pending) = self.pending.remove(&number) else { return };
                 let _ = epoll::delete(&self.epoll, &pending.socket);
-                let Pending { socket, remote, session, plain, membership, .. } = pending;
+                let Pending { socket, remote, session, plain, membership, place, .. } = pending;
                 let (left, role, most) = (Left { plain }, Role::Server, CONNECTIONS);
-                let opened = Opened { socket, remote, session, left, role, membership, most };
+                let opened = Opened { socket, remote, session, left, role, membership, most, place };
                 let counter = match self.shared.streams.adopt(opened) {
                     Ok(_) => &self.shared.counters.tunnels,
                     Err(_) => &self.shared.counters.limited,
@@ -517,10 +519,11 @@ impl Pending {
             Ok(None) => return self.flush(),
             Ok(Some((head, end))) if head.asks_for_tunnel() => {
                 self.membership = head.membership();
-                if let Some(Membership::Another(token)) = self.membership
-                    && !streams.is_joinable(token)
-                {
-                    return self.close_with(response(409, "text/plain", None, b""));
+                if let Some(Membership::Another(token)) = self.membership {
+                    self.place = streams.reserve(token, Source::from(self.remote.ip()));
+                    if self.place.is_none() {
+                        return self.close_with(response(409, "text/plain", None, b""));
+                    }
                 }
                 self.plain.drain(..end);
                 if self.session.seal(tunnel_response(CONNECTIONS).as_bytes(), &mut self.out).is_err() {

@@ -20,6 +20,8 @@
 //! * Of the pings in a turn only the last is answered, none while a pong waits for the socket, and few per second.
 
 mod bundle;
+#[cfg(test)]
+mod bundle_tests;
 mod dial;
 mod exchange;
 mod identity;

@@ -303,6 +303,12 @@ impl Stream {
         }
     }
 
+    /// Whether anything has come on it since it was opened.
+    #[cfg(test)]
+    pub(super) fn has_received(&self) -> bool {
+        self.beat.heard.load(Ordering::Relaxed) > nanos(self.opened)
+    }
+
     /// Datagrams that were dropped because it is congested.
     pub(super) fn dropped(&self) -> u64 {
         self.sending.lock().queue.dropped()

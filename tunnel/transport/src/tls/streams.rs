@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use rustix::event::epoll;
 use rustix::net::sockopt;
-use warren_budget::{Full, Slots, Source};
+use warren_budget::{Full, Slot, Slots, Source};
 use warren_proto::plane::{Endpoint, StreamId};
 use warren_wire::stream::http::{Membership, Token};
 
@@ -48,6 +48,8 @@ pub struct Opened {
     pub(super) membership: Option<Membership>,
     /// Connections that its bundle may have.
     pub(super) most: usize,
+    /// Its place in a bundle that exists, if it was accepted.
+    pub(super) place: Option<Slot<Source>>,
 }
 
 /// A bundle whose last connection has ended.
@@ -132,9 +134,14 @@ impl Streams {
         }
     }
 
-    /// Whether another connection may join the bundle of this token: a peer has proved there that it is known.
-    pub(super) fn is_joinable(&self, token: Token) -> bool {
-        self.bundle_of(token).is_some_and(|bundle| bundle.proven() && bundle.count() < CONNECTIONS)
+    /// A place for another connection of a source in the bundle of this token, in which a peer has proved that it is known.
+    pub(super) fn reserve(&self, token: Token, source: Source) -> Option<Slot<Source>> {
+        let bundle = self.bundle_of(token).filter(|bundle| bundle.proven())?;
+        let place = self.others.take(source).ok().filter(|_| bundle.count() < CONNECTIONS);
+        if place.is_none() {
+            self.refusals.count(Refusal::Others);
+        }
+        place
     }
 
     fn bundle_of(&self, token: Token) -> Option<Arc<Bundle>> {
@@ -173,19 +180,13 @@ impl Streams {
         Ok(from)
     }
 
-    fn join(&self, opened: Opened, bundle: &Bundle) -> io::Result<Endpoint> {
-        let mut holds = Holds::default();
-        if opened.role == Role::Server {
-            let slot = self.others.take(Source::from(opened.remote.ip()));
-            let refuse =
-                |_| self.refuse(Role::Server, Refusal::Others, "too many connections of this source");
-            holds.tunnel = Some(slot.map_err(refuse)?);
-        }
+    fn join(&self, mut opened: Opened, bundle: &Bundle) -> io::Result<Endpoint> {
+        let holds = Holds { tunnel: opened.place.take(), stranger: None };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let stream = Arc::new(Stream::new(number, bundle.endpoint(), opened, holds, self.now()));
         stream.prove();
         if !bundle.add(&stream) {
-            return Err(self.refuse(stream.role(), Refusal::Others, "too many connections, or none is left"));
+            return Err(io::Error::other("its tunnel has ended, or has enough connections"));
         }
         self.watch(&stream)?;
         Ok(bundle.endpoint())

@@ -14,14 +14,14 @@ use warren_wire::stream::http::{Head, tunnel_request};
 use super::*;
 use crate::udp::Wake;
 
-fn clock() -> Duration {
+pub(super) fn clock() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-struct Gateway {
-    streams: Arc<Streams>,
-    listener: Listener,
+pub(super) struct Gateway {
+    pub(super) streams: Arc<Streams>,
+    pub(super) listener: Listener,
     pin: Pin,
     _folder: tempfile::TempDir,
 }
@@ -45,11 +45,11 @@ impl Answer for Page {
     }
 }
 
-fn streams() -> Arc<Streams> {
+pub(super) fn streams() -> Arc<Streams> {
     Streams::new(clock, Box::new(|| {})).unwrap()
 }
 
-fn gateway() -> Gateway {
+pub(super) fn gateway() -> Gateway {
     let folder = tempfile::tempdir().unwrap();
     let identity = Identity::load_or_make(&folder.path().join("tls.pem")).unwrap();
     let pin = identity.pin();
@@ -62,7 +62,7 @@ fn gateway() -> Gateway {
     Gateway { streams, listener, pin, _folder: folder }
 }
 
-fn target(gateway: &Gateway) -> Target {
+pub(super) fn target(gateway: &Gateway) -> Target {
     Target {
         host: "127.0.0.1".into(),
         port: gateway.listener.address().port(),
@@ -73,18 +73,18 @@ fn target(gateway: &Gateway) -> Target {
     }
 }
 
-struct Receiving {
-    receiver: Receiver,
-    stop: OwnedFd,
+pub(super) struct Receiving {
+    pub(super) receiver: Receiver,
+    pub(super) stop: OwnedFd,
 }
 
-fn receiving(streams: &Arc<Streams>) -> Receiving {
+pub(super) fn receiving(streams: &Arc<Streams>) -> Receiving {
     let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
     Receiving { receiver: Receiver::new(Arc::clone(streams), stop.as_fd()).unwrap(), stop }
 }
 
 impl Receiving {
-    fn datagrams(&mut self, count: usize) -> Vec<(Endpoint, Vec<u8>)> {
+    pub(super) fn datagrams(&mut self, count: usize) -> Vec<(Endpoint, Vec<u8>)> {
         let mut all = Vec::new();
         while all.len() < count {
             assert_eq!(self.receiver.receive().unwrap(), Wake::Datagrams);
@@ -95,17 +95,17 @@ impl Receiving {
     }
 }
 
-fn message(n: u32, length: usize) -> Vec<u8> {
+pub(super) fn message(n: u32, length: usize) -> Vec<u8> {
     let mut message = vec![(n % 251) as u8; length];
     message[0] = 4;
     message
 }
 
-fn id(endpoint: Endpoint) -> StreamId {
+pub(super) fn id(endpoint: Endpoint) -> StreamId {
     endpoint.carrier.stream().unwrap()
 }
 
-fn eventually(mut done: impl FnMut() -> bool) {
+pub(super) fn eventually(mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
         assert!(started.elapsed() < Duration::from_secs(20), "not in time");
@@ -304,12 +304,12 @@ fn a_tunnel_of_nobody_known_is_ended() {
     drop(pump);
 }
 
-fn refused(gateway: &Gateway, reason: &str) -> u64 {
+pub(super) fn refused(gateway: &Gateway, reason: &str) -> u64 {
     gateway.listener.stats().refused.into_iter().find(|(name, _)| *name == reason).unwrap().1
 }
 
 /// Receives at the gateway until the test ends, and proves each connection if `proven`.
-fn pump(gateway: &Gateway, proven: bool) -> OwnedFd {
+pub(super) fn pump(gateway: &Gateway, proven: bool) -> OwnedFd {
     let mut there = receiving(&gateway.streams);
     let stop = there.stop.try_clone().unwrap();
     let streams = Arc::clone(&gateway.streams);
@@ -324,7 +324,7 @@ fn pump(gateway: &Gateway, proven: bool) -> OwnedFd {
 }
 
 /// A tunnel whose frames the test writes and reads itself.
-fn raw(gateway: &Gateway) -> Exchange {
+pub(super) fn raw(gateway: &Gateway) -> Exchange {
     let mut tls = exchange(&target(gateway), Duration::from_secs(2)).unwrap();
     tls.write_all(tunnel_request("g", None).as_bytes()).unwrap();
     let mut head = Vec::new();
