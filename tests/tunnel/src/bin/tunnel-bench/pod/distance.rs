@@ -64,7 +64,9 @@ fn one(program: &Program, way: &Way, plan: &Plan, arguments: &[&str]) -> Result<
     let impairment = Impairment { delay: ROUND_TRIP / 2, rate: LINE, loss: LOSS / 100.0 };
     let (hosts, wire) = Pair::distant_hosts(impairment)?;
     for host in &hosts {
-        host.run("sysctl", &["-qw", &format!("net.ipv4.tcp_congestion_control={DEFAULT}")])?;
+        let default = format!("net.ipv4.tcp_congestion_control={DEFAULT}");
+        let hint = "allow it: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"reno cubic bbr\"";
+        host.run("sysctl", &["-qw", &default]).context(hint)?;
         host.run("sysctl", &["-qw", "net.ipv4.tcp_rmem=4096 131072 6291456"])?;
     }
     let lab = Lab::between(hosts, Some(wire))?;
