@@ -23,6 +23,7 @@ use rustls::{ServerConfig, ServerConnection};
 use warren_budget::{Admission, Refused, Slot, Slots, Source};
 use warren_wire::stream::http::{Head, HttpError, Membership, response, tunnel_response};
 
+use super::answer::{Reply, Request};
 use super::limits::{CONNECTIONS, HANDSHAKE_BYTES, ListenLimits, SOURCES};
 use super::refusals::Refusal;
 use super::session::{Session, State};
@@ -39,32 +40,6 @@ const RECORDS: usize = 4;
 const ACCEPT: u64 = 0;
 const WAKE: u64 = 1;
 const FIRST: u64 = 2;
-
-/// An HTTP answer, after which the connection is closed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// Status.
-    pub status: u16,
-    /// Content type.
-    pub content_type: &'static str,
-    /// `Retry-After` in seconds.
-    pub retry_after: Option<u32>,
-    /// Body.
-    pub body: Vec<u8>,
-}
-
-/// A request that is not for a tunnel.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// The other end; it may be a proxy's.
-    pub remote: SocketAddr,
-    /// Method, path, headers.
-    pub head: Head,
-    /// Body of at most 64 KiB.
-    pub body: Vec<u8>,
-    /// 32 bytes that both ends of this connection know and no other connection has: `tls-exporter` of RFC 9266.
-    pub binding: [u8; 32],
-}
 
 /// Answers requests that are not for a tunnel.
 pub trait Answer: Send + Sync {

@@ -19,6 +19,7 @@
 //!   receiving thread, and every byte and frame on it are limited, and so is the number of such connections of a source.
 //! * Of the pings in a turn only the last is answered, none while a pong waits for the socket, and few per second.
 
+mod answer;
 mod bundle;
 #[cfg(test)]
 mod bundle_tests;
@@ -39,12 +40,13 @@ mod tests;
 mod trust;
 mod turns;
 
+pub use answer::{Reply, Request};
 pub use bundle::{Bundle, BundleStats};
 pub use dial::{DialError, Target, dial, dial_another};
 pub use exchange::{Exchange, exchange};
 pub use identity::{EXPOSED, Identity, IdentityError};
 pub use limits::ListenLimits;
-pub use listen::{Answer, Answering, ListenStats, Listener, Reply, Request};
+pub use listen::{Answer, Answering, ListenStats, Listener};
 pub use proxy::{Proxy, ProxyError};
 pub use receive::{Arrival, Receiver};
 pub use streams::{Closed, Opened, Role, Streams};
