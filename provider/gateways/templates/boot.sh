@@ -133,12 +133,13 @@ WantedBy=timers.target
 END
 
 # Wants rather than Requires: systemd gives up on required units after their first failure. The files that were fetched
-# before are enough to start while the secret store is unavailable.
+# before are enough to start while the secret store is unavailable. BBR is for TLS connections over long paths; the gateway
+# may load no modules.
 put 0644 /etc/systemd/system/warren-gateway.service << 'END'
 [Unit]
 Description=Warren gateway
-Wants=warren-fetch.service
-After=warren-fetch.service network-online.target
+Wants=warren-fetch.service modprobe@tcp_bbr.service
+After=warren-fetch.service modprobe@tcp_bbr.service network-online.target
 StartLimitIntervalSec=0
 
 [Service]

@@ -116,6 +116,8 @@ fn started() -> Result<()> {
     let sandbox = &told["interface"]["sandbox"];
     ensure!(sandbox["landlock_abi"].as_u64() >= Some(1) && sandbox["seccomp"] == true, "{sandbox}");
     ensure!(sandbox["missing"].is_null() && sandbox["programs"] == false, "{sandbox}");
+    let controls = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+    ensure!(controls.split_whitespace().any(|control| control == "bbr"), "no BBR: {controls}");
     let key = fs::metadata("/run/warren/gateway.key")?;
     same("mode of the key", &(key.permissions().mode() & 0o077), &0)?;
     ensure!(key.uid() != 0, "the key is root's");
