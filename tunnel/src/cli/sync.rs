@@ -31,8 +31,8 @@ pub struct SyncArgs {
     /// Limit the rate, in bytes per second: 500K, 20M or 1G
     #[arg(long, value_name = "BYTES")]
     pub rate: Option<Bytes>,
-    /// Number of requests at the same time
-    #[arg(long, value_name = "COUNT", default_value = "16", value_parser = connections)]
+    /// Most requests at the same time; their number adapts to what the path carries
+    #[arg(long, value_name = "COUNT", default_value = "256", value_parser = connections)]
     pub connections: usize,
     /// Size of a part: 8M, at most 96M [default: 8M]
     #[arg(long, value_name = "BYTES", value_parser = part)]
@@ -81,7 +81,7 @@ impl FromStr for Bytes {
 }
 
 fn connections(text: &str) -> Result<usize, &'static str> {
-    text.parse().ok().filter(|count| (1..=128).contains(count)).ok_or("write a number from 1 to 128")
+    text.parse().ok().filter(|count| (1..=256).contains(count)).ok_or("write a number from 1 to 256")
 }
 
 fn part(text: &str) -> Result<Bytes, &'static str> {
@@ -102,6 +102,6 @@ mod tests {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
         }
         assert!(part("97M").is_err() && part("1K").is_err() && part("96M").is_ok());
-        assert!(connections("0").is_err() && connections("129").is_err() && connections("1").is_ok());
+        assert!(connections("0").is_err() && connections("257").is_err() && connections("1").is_ok());
     }
 }

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::{RwLock, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
+use crate::adapt::{Refusals, Slot, Slots};
 use crate::error::SyncError;
 use crate::filter::Filter;
 use crate::index::Index;
@@ -27,6 +28,10 @@ use crate::transfer::blocking;
 const MEMORY: u64 = 64 << 20;
 /// The unit in which memory is counted.
 const PAGE: u64 = 64 << 10;
+/// The most requests at the same time, unless told otherwise.
+const CONNECTIONS: usize = 256;
+/// Objects of more than one part at the same time: each has an open file, and its parts wait in memory.
+const LARGE: usize = 8;
 
 /// Objects that fail before a run ends, if none succeeds: credentials or a path that do not work.
 const HOPELESS: u64 = 32;
@@ -38,8 +43,10 @@ pub struct Options {
     pub filter: Filter,
     /// Delete at the destination what the source does not have.
     pub delete: bool,
-    /// Requests at the same time.
+    /// The most requests at the same time; their number adapts to what the path carries.
     pub connections: usize,
+    /// Where the HTTP client counts requests that stores refuse because there are too many.
+    pub refusals: Refusals,
     /// The preferred size of a part.
     pub part: u64,
     /// The smallest part that the destination accepts.
@@ -64,12 +71,13 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// Everything, with 16 connections, parts of 8 MiB, and 64 MiB of memory for parts.
+    /// Everything, with at most 256 requests at the same time, parts of 8 MiB, and 64 MiB of memory for parts.
     pub fn new(state: PathBuf) -> Self {
         Self {
             filter: Filter::default(),
             delete: false,
-            connections: 16,
+            connections: CONNECTIONS,
+            refusals: Refusals::default(),
             part: 8 << 20,
             smallest: parts::SMALLEST,
             memory: MEMORY,
@@ -184,7 +192,8 @@ pub(crate) struct Shared {
     pub(crate) state: PathBuf,
     pub(crate) index: Mutex<File>,
     pub(crate) touched: Mutex<BTreeSet<PathBuf>>,
-    connections: Semaphore,
+    slots: Slots,
+    large: Semaphore,
     memory: Semaphore,
     free_at: Mutex<Instant>,
     /// Held while a thread writes to a file.
@@ -198,9 +207,15 @@ impl Shared {
         }
     }
 
-    pub(crate) async fn connection(&self) -> Option<SemaphorePermit<'_>> {
+    /// Waits until one more request may run.
+    pub(crate) async fn slot(&self) -> Slot<'_> {
+        self.slots.take().await
+    }
+
+    /// Waits until one more object of several parts may be in transfer.
+    pub(crate) async fn large(&self) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
-        self.connections.acquire().await.ok()
+        self.large.acquire().await.ok()
     }
 
     /// Waits until `bytes` fit into the memory for parts.
@@ -302,7 +317,8 @@ impl Engine {
                 .hint("wait for it, or end it"));
         };
         let shared = Shared {
-            connections: Semaphore::new(options.connections.max(1)),
+            slots: Slots::new(options.connections, options.refusals.clone()),
+            large: Semaphore::new(LARGE),
             memory: Semaphore::new(usize::try_from(options.memory / PAGE).unwrap_or(1).max(1)),
             free_at: Mutex::new(Instant::now()),
             writing: Arc::default(),
@@ -323,8 +339,8 @@ impl Engine {
     /// One end cannot be listed, or everything would be deleted because the source is empty.
     pub async fn plan(&self) -> Result<Plan, SyncError> {
         let Shared { source, dest, options, .. } = &self.shared;
-        let (found, _) = self.list(source, true).await?;
-        let (there, left) = self.list(dest, false).await?;
+        let both = futures_util::future::try_join(self.list(source, true), self.list(dest, false));
+        let ((found, _), (there, left)) = both.await?;
         if options.delete && found.is_empty() && !there.is_empty() {
             return Err(SyncError::new(
                 source.label(),

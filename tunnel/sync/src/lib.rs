@@ -7,9 +7,10 @@
 //! ```
 //!
 //! What is decided is in modules without I/O: [`plan`], [`parts`], [`journal`], [`index`], and [`checkpoint`], which receive
-//! listings and times as arguments. [`engine`] lists, transfers, and deletes; [`watch`] uploads checkpoints. [`net`] is the
+//! listings and times as arguments, and in [`adapt`], which decides how many requests run. [`engine`] lists, transfers, and deletes; [`watch`] uploads checkpoints. [`net`] is the
 //! HTTP client of the stores, over a network that is a trait.
 
+pub mod adapt;
 pub mod checkpoint;
 pub mod engine;
 pub mod error;

@@ -35,6 +35,8 @@ use crate::sums::{METADATA, Reported, Sums, Verified};
 
 /// How often an object that keeps changing starts again.
 const RESTARTS: usize = 5;
+/// Parts of one object that wait at the same time.
+const PARTS: usize = 64;
 /// What is read from a file at once.
 const READ: u64 = 1 << 20;
 

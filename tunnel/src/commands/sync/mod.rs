@@ -17,17 +17,21 @@ use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use warren_sync::adapt::Refusals;
 use warren_sync::net::Http;
 use warren_sync::{Engine, Filter, Location, Options, SyncError};
 
 use super::print_error;
 use crate::cli::SyncArgs;
+use crate::runtime::host::capabilities;
 use crate::runtime::problem::{Context as _, Problem, Result};
 use report::{Report, Shows};
 use reporting::Reporting;
 
 /// Exit code when some objects failed.
 const SOME: u8 = 3;
+/// Threads that read and write files, and sync them to disk.
+const DISK: usize = 64;
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &SyncArgs) -> u8 {
@@ -61,9 +65,12 @@ fn sync(args: &SyncArgs, get: stores::Variables<'_>) -> Result<u8> {
     })?;
     let (network, path) = route::find(args.direct, get)?;
     let authorities = stores::authorities(get)?;
+    let refusals = Refusals::default();
     let http = || {
         let more = authorities.as_ref().map(|pem| pem.as_slice());
-        Http::new(Arc::clone(&network), more).map_err(|what| Problem::new(format!("TLS: {what}")))
+        let http = Http::new(Arc::clone(&network), more);
+        let http = http.map_err(|what| Problem::new(format!("TLS: {what}")))?;
+        Ok(http.counting(refusals.clone()))
     };
     let source = stores::place(&args.source, &http, get)?;
     let dest = stores::place(&args.dest, &http, get)?;
@@ -71,6 +78,7 @@ fn sync(args: &SyncArgs, get: stores::Variables<'_>) -> Result<u8> {
     options.filter = filter;
     options.delete = args.delete;
     options.connections = args.connections;
+    options.refusals = refusals.clone();
     options.rate = args.rate.map(|rate| rate.0);
     options.part = args.part_size.map_or(options.part, |size| size.0);
     let terminal =
@@ -83,10 +91,13 @@ fn sync(args: &SyncArgs, get: stores::Variables<'_>) -> Result<u8> {
     let report = Arc::new(Report::new(shows));
     let ends = (&args.source, &args.dest);
     let mut reporting = Reporting::find(ends, options.rate, &report, get);
+    // Each request has a connection, and files that are synced to disk are open.
+    capabilities::raise_descriptors();
     let mut signals = signals()?;
     report.line(&json!({"event": "start", "source": source.label(), "dest": dest.label(), "path": path}));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        .max_blocking_threads(DISK)
         .enable_all()
         .build()
         .while_doing(|| "starting".to_owned())?;

@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use http::Uri;
 use http::header::{ACCEPT_ENCODING, HeaderValue};
+use http::{StatusCode, Uri};
 use http_body_util::BodyExt as _;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -29,11 +29,14 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use crate::adapt::Refusals;
 use crate::sums::Reported;
 use stall::Stall;
 
 /// Time to a connection, with the proxy's and TLS's part.
 const CONNECT: Duration = Duration::from_secs(20);
+/// What is read from a connection before it is taken away. hyper's default, 400 KiB for each of many connections, is too much.
+const BUFFER: usize = 256 << 10;
 /// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(20);
 
@@ -67,6 +70,7 @@ impl Network for Direct {
 pub struct Http {
     client: Client<Dial, HttpRequestBody>,
     as_stored: bool,
+    refusals: Refusals,
 }
 
 impl fmt::Debug for Http {
@@ -97,12 +101,17 @@ impl Http {
             .with_root_certificates(roots)
             .with_no_client_auth();
         let dial = Dial { network, tls: TlsConnector::from(Arc::new(config)) };
-        let client = Client::builder(TokioExecutor::new()).pool_idle_timeout(IDLE).build(dial);
-        Ok(Self { client, as_stored: false })
+        let mut client = Client::builder(TokioExecutor::new());
+        let client = client.pool_idle_timeout(IDLE).http1_max_buf_size(BUFFER).build(dial);
+        Ok(Self { client, as_stored: false, refusals: Refusals::default() })
     }
-}
 
-impl Http {
+    /// Counts requests that a store refuses because there are too many. The store's client repeats them later.
+    #[must_use]
+    pub fn counting(self, refusals: Refusals) -> Self {
+        Self { refusals, ..self }
+    }
+
     /// Reads objects as they are stored: Google decompresses those of `Content-Encoding: gzip` for a client that does not
     /// accept it, and then has neither ranges nor a checksum of what it sends
     /// (<https://cloud.google.com/storage/docs/transcoding>).
@@ -129,6 +138,9 @@ impl HttpService for Http {
             HttpError::new(kind, error)
         })?;
         let (mut parts, body) = response.into_parts();
+        if matches!(parts.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            self.refusals.add();
+        }
         parts.extensions.insert(Reported::of(&parts.headers));
         let body = HttpResponseBody::new(body.map_err(|error| HttpError::new(kind(&error), error)));
         Ok(HttpResponse::from_parts(parts, body))

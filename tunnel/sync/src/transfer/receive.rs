@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
 
-use super::{Expected, Log, differs, short};
+use super::{Expected, Log, PARTS, differs, short};
 use crate::engine::{Event, Shared, Step, Writes};
 use crate::error::SyncError;
 use crate::journal::{Done, Header, Journal};
@@ -20,6 +20,8 @@ use crate::sums::{Hasher, Sums, Verified};
 
 /// What is written to a file at once.
 const WRITE: usize = 256 << 10;
+/// Memory of a part that is on its way to a file: what is written at once, and as much again in the HTTP client.
+const MEMORY: u64 = 2 * WRITE as u64;
 
 impl Shared {
     /// Writes an object to a file.
@@ -32,6 +34,12 @@ impl Shared {
         let label = self.dest.label_of(&entry.name);
         let failed = |error: &std::io::Error| SyncError::io(&label, error);
         let paths = Paths::of(root, &entry.name);
+        // What waits for its turn has no open file.
+        let whole = Parts::of(entry.stamp.size, self.options.part).count() == 1;
+        let (_memory, slot, _large) = match whole {
+            true => (self.memory(entry.stamp.size.min(MEMORY)).await, Some(self.slot().await), None),
+            false => (None, None, self.large().await),
+        };
         self.step(Step::Write).await;
         let (name, stamp, at) = (entry.name.clone(), entry.stamp.clone(), paths.clone());
         let opened = writes.run(move || local::resume(&at, &name, &stamp)).await;
@@ -43,11 +51,18 @@ impl Shared {
         };
         let count = parts.count();
         let (sums, expected) = if count == 1 {
-            let _connection = self.connection().await;
+            let mut slot = match slot {
+                Some(slot) => slot,
+                None => self.slot().await,
+            };
             let opened = self.open(entry, None, false).await?;
             let expected = Expected { reported: opened.reported, recorded: opened.recorded };
-            (self.store_part(opened.bytes, &file, 0..entry.stamp.size, &label, writes).await?, expected)
+            let sums = self.store_part(opened.bytes, &file, 0..entry.stamp.size, &label, writes).await?;
+            slot.moved(sums.length);
+            (sums, expected)
         } else {
+            // A journal with smaller parts.
+            drop(slot);
             let head = self.open(entry, None, true).await?;
             let expected = Expected { reported: head.reported, recorded: head.recorded };
             let header = Header {
@@ -66,17 +81,20 @@ impl Shared {
             let fetch = |n: u32| {
                 let (log, file, label) = (&log, &file, &label);
                 async move {
-                    let _connection = self.connection().await;
                     let range = parts.range(n);
+                    let _memory = self.memory((range.end - range.start).min(MEMORY)).await;
+                    let mut slot = self.slot().await;
                     let opened = self.open(entry, Some(range.clone()), false).await?;
                     let sums = self.store_part(opened.bytes, file, range, label, writes).await?;
+                    slot.moved(sums.length);
+                    drop(slot);
                     self.step(Step::Journal).await;
                     log.add(Done { n, sums, receipt: None }).map_err(|error| SyncError::io(label, &error))
                 }
             };
             stream::iter(missing)
                 .map(fetch)
-                .buffer_unordered(self.options.connections)
+                .buffer_unordered(self.options.connections.min(PARTS))
                 .try_collect::<()>()
                 .await?;
             (log.sums(), expected)

@@ -8,7 +8,7 @@ use object_store::path::Path;
 use object_store::{Attribute, Attributes, GetOptions, PutMode, PutMultipartOptions, PutOptions, PutPayload};
 use parking_lot::Mutex;
 
-use super::{Expected, Log, differs, short};
+use super::{Expected, Log, PARTS, differs, short};
 use crate::engine::{Event, Shared, Step};
 use crate::error::{Kind, SyncError};
 use crate::journal::{Done, Header, Journal};
@@ -30,10 +30,11 @@ impl Shared {
                 .hint("split the file"));
         }
         if parts.count() > 1 {
+            let _large = self.large().await;
             return self.send_parts(entry, remote, &path, parts, &label).await;
         }
         let _memory = self.memory(entry.stamp.size).await;
-        let _connection = self.connection().await;
+        let mut slot = self.slot().await;
         let opened = self.open(entry, None, false).await?;
         let expected = Expected { reported: opened.reported, recorded: opened.recorded };
         let (pieces, sums) = self.collect(opened.bytes, entry.stamp.size, &label).await?;
@@ -48,7 +49,9 @@ impl Shared {
         self.progress.event(&Event::Bytes(sums.length));
         let reported = put.extensions.get::<Reported>().copied().unwrap_or_default();
         let stamp = Stamp { size: sums.length, modified: 0, etag: put.e_tag };
-        self.confirm(remote, &path, &label, stamp, sums, reported).await
+        let confirmed = self.confirm(remote, &path, &label, stamp, sums, reported).await?;
+        slot.moved(sums.length);
+        Ok(confirmed)
     }
 
     /// The bytes of one part in memory.
@@ -180,17 +183,19 @@ impl Shared {
             let range = parts.range(n);
             let length = range.end - range.start;
             let _memory = self.memory(length).await;
-            let _connection = self.connection().await;
+            let mut slot = self.slot().await;
             let opened = self.open(entry, Some(range), false).await?;
             let (pieces, sums) = self.collect(opened.bytes, length, label).await?;
             self.step(Step::Request).await;
             let put = remote.write.put_part(path, upload, n as usize, pieces).await;
             let receipt = Some(put.map_err(|error| SyncError::store(label, &error))?.content_id);
+            slot.moved(length);
             self.progress.event(&Event::Bytes(length));
             self.step(Step::Journal).await;
             log.add(Done { n, sums, receipt }).map_err(|error| SyncError::io(label, &error))
         };
-        stream::iter(missing).map(send).buffer_unordered(self.options.connections).try_collect::<()>().await
+        let most = self.options.connections.min(PARTS);
+        stream::iter(missing).map(send).buffer_unordered(most).try_collect::<()>().await
     }
 
     /// Compares our sums with the store's: those of its answer, else those it reports on request, else by reading again.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -15,6 +16,7 @@ use object_store::{
     ObjectStore, ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use warren_sync::sums::{Reported, Sums};
 
 /// The store.
@@ -31,6 +33,35 @@ pub(crate) struct Recorder {
     pub(crate) aborted: AtomicU64,
     /// Every answer with data differs from the object in one bit, this many times.
     pub(crate) corrupt: AtomicU64,
+    /// How it serves requests; at once without it.
+    pub(crate) service: Option<Service>,
+}
+
+/// A store at a distance, with some workers that serve one request each.
+#[derive(Debug)]
+pub(crate) struct Service {
+    round_trip: Duration,
+    works: Duration,
+    workers: Semaphore,
+    waiting: AtomicUsize,
+    /// The most requests that were there at the same time.
+    pub(crate) most: AtomicUsize,
+}
+
+impl Service {
+    pub(crate) fn new(round_trip: Duration, workers: usize, works: Duration) -> Self {
+        let workers = Semaphore::new(workers);
+        Self { round_trip, works, workers, waiting: AtomicUsize::new(0), most: AtomicUsize::new(0) }
+    }
+
+    async fn serve(&self) {
+        tokio::time::sleep(self.round_trip).await;
+        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(waiting, Ordering::Relaxed);
+        let _worker = self.workers.acquire().await;
+        tokio::time::sleep(self.works).await;
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Recorder {
@@ -43,7 +74,14 @@ impl Recorder {
             repeated: Mutex::default(),
             aborted: AtomicU64::new(0),
             corrupt: AtomicU64::new(0),
+            service: None,
         })
+    }
+
+    async fn served(&self) {
+        if let Some(service) = &self.service {
+            service.serve().await;
+        }
     }
 
     async fn reported(&self, path: &Path) -> Result<Reported> {
@@ -62,7 +100,13 @@ impl fmt::Display for Recorder {
 #[async_trait]
 impl ObjectStore for Recorder {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.inner.put_opts(path, payload, options).await
+        self.served().await;
+        let sums = payload.iter().fold(Sums::default(), |sums, piece| sums.then(Sums::of(piece)));
+        let mut put = self.inner.put_opts(path, payload, options).await?;
+        if self.service.is_some() {
+            put.extensions.insert(Reported { crc32c: Some(sums.crc32c), crc64: None });
+        }
+        Ok(put)
     }
 
     async fn put_multipart_opts(
@@ -80,6 +124,7 @@ impl ObjectStore for Recorder {
             self.repeated.lock().push(format!("read {path} {range:?}"));
         }
         let whole = options.range.is_none() && !options.head;
+        self.served().await;
         let mut got = self.inner.get_opts(path, options).await?;
         if self.sums {
             got.extensions.insert(self.reported(path).await?);
