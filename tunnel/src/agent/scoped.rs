@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use warren_sync::net::Network;
 use warren_wire::config::Config;
 
 use super::{
@@ -26,6 +27,7 @@ use crate::runtime::{
 pub struct ScopedTunnel {
     handle: Arc<dyn TunnelHandle>,
     proxies: Option<Proxies>,
+    dial: Option<Arc<dyn Network>>,
     network: Option<u32>,
     programs: Programs,
     config: Config,
@@ -48,6 +50,11 @@ impl ScopedTunnel {
     /// The proxies through which programs reach the tunnel; `None` if it has an interface.
     pub fn proxies(&self) -> Option<&Proxies> {
         self.proxies.as_ref()
+    }
+
+    /// The network that the proxies reach, for connections of this process; `None` if the tunnel has an interface.
+    pub(crate) fn dial(&self) -> Option<Arc<dyn Network>> {
+        self.dial.clone()
     }
 
     /// A process in the tunnel's own network, if programs can enter that.
@@ -100,9 +107,14 @@ pub fn with_tunnel<T: Send>(
         }
         let config = settings.config.clone();
         let agent = claimed.up(settings, &events)?;
-        let (proxies, network) = (agent.tunnel.proxies(), agent.tunnel.network());
-        let programs = agent.programs();
-        _ = bring.send(ScopedTunnel { handle: agent.tunnel.handle(), proxies, network, programs, config });
+        _ = bring.send(ScopedTunnel {
+            handle: agent.tunnel.handle(),
+            proxies: agent.tunnel.proxies(),
+            dial: agent.tunnel.dial(),
+            network: agent.tunnel.network(),
+            programs: agent.programs(),
+            config,
+        });
         if let Err(problem) = agent.run(&received) {
             failed(&problem);
         }

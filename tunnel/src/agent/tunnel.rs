@@ -8,6 +8,7 @@ use std::{
 
 use ipnet::IpNet;
 use warren_proto::engine::Liveness;
+use warren_sync::net::Network;
 use warren_wire::{PublicKey, config::Config};
 
 use super::{credentials::Way, events::Reloader, proxies::Proxies};
@@ -41,6 +42,10 @@ pub(super) trait Tunnel {
     fn handle(&self) -> Arc<dyn TunnelHandle>;
     /// The proxies through which programs reach it, if it has no interface.
     fn proxies(&self) -> Option<Proxies> {
+        None
+    }
+    /// The network that the proxies reach, for connections of this process.
+    fn dial(&self) -> Option<Arc<dyn Network>> {
         None
     }
     /// The network in which the addresses of the tunnel are.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, Parser};
 use warren_sync::Location;
 
 /// Arguments of `sync`.
@@ -61,6 +61,25 @@ pub struct SyncArgs {
     /// Print JSON lines, as without a terminal
     #[arg(long)]
     pub json: bool,
+}
+
+/// The arguments alone.
+#[derive(Parser)]
+struct Alone {
+    #[command(flatten)]
+    sync: SyncArgs,
+}
+
+impl SyncArgs {
+    /// One transfer with the defaults that prints errors only.
+    ///
+    /// # Errors
+    /// A variable of the environment that has an argument's value is not valid.
+    pub fn between(source: &Location, dest: &Location) -> Result<Self, clap::Error> {
+        let [source, dest] = [source, dest].map(ToString::to_string);
+        let words = ["sync", "--quiet", "--", source.as_str(), dest.as_str()];
+        Alone::try_parse_from(words).map(|alone| alone.sync)
+    }
 }
 
 /// A number of bytes.

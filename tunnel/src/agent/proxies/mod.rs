@@ -8,6 +8,7 @@
 
 mod args;
 mod counters;
+mod dial;
 mod sockets;
 mod tester;
 
@@ -24,6 +25,7 @@ use warren_proxy::{
     dns::{Everyone, Names, Others, Suffixes, Zone, name_servers},
     net::{Dial, Listen, Listener as _, Prefixes, Split, System},
 };
+use warren_sync::net::Network;
 use warren_wire::config::Config;
 
 pub use args::{Forward, Protocol, Reverse, ServiceArgs};
@@ -95,6 +97,7 @@ pub(crate) struct Services {
     change: Box<dyn Fn(&Config) + Send + Sync>,
     counters: ServiceCounters,
     lookup: Lookup,
+    dial: Arc<dyn Network>,
     at: Proxies,
 }
 
@@ -123,12 +126,13 @@ impl Services {
         let tester = Tester::new(names.clone(), runtime.handle().clone());
         let counters = counters::of(&proxies, inside.clone(), tester);
         let served = runtime.block_on(serve(&proxies, &route, inside, names.clone(), args, credentials));
+        let dial = Arc::new(dial::Within(Arc::clone(&route)));
         let change = Box::new(move |config: &Config| {
             route.dial().set_prefixes(prefixes(config));
             names.set_zones(&zones(config));
         });
         let mut services =
-            Self { runtime: Some(runtime), proxies, change, counters, lookup, at: Proxies::default() };
+            Self { runtime: Some(runtime), proxies, change, counters, lookup, dial, at: Proxies::default() };
         services.at = served?;
         Ok(services)
     }
@@ -136,6 +140,11 @@ impl Services {
     /// Where the proxies listen.
     pub(crate) fn proxies(&self) -> Proxies {
         self.at.clone()
+    }
+
+    /// The network that they reach, for connections of this process.
+    pub(crate) fn dial(&self) -> Arc<dyn Network> {
+        Arc::clone(&self.dial)
     }
 
     /// Their counters.

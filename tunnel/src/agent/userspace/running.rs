@@ -9,6 +9,7 @@ use std::{
 use ipnet::IpNet;
 use warren_device::user::Congestion;
 use warren_proto::engine::Liveness;
+use warren_sync::net::Network;
 use warren_wire::{PublicKey, config::Config};
 
 use super::{MIN_MTU, Stack, UserspaceTunnel, errors::port_problem, own_addresses};
@@ -138,6 +139,10 @@ impl Tunnel for UserspaceTunnel {
 
     fn proxies(&self) -> Option<Proxies> {
         self.services.as_ref().map(Services::proxies)
+    }
+
+    fn dial(&self) -> Option<Arc<dyn Network>> {
+        self.services.as_ref().map(Services::dial)
     }
 }
 

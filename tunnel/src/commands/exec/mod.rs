@@ -16,8 +16,9 @@ mod inside;
 mod ready;
 
 use std::{
-    ffi::OsString,
     process,
+    sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -25,7 +26,7 @@ use warren_sync::Location;
 
 use crate::{
     agent::{self, ScopedTunnel},
-    cli::ExecArgs,
+    cli::{ExecArgs, SyncArgs},
     commands::print_error,
     runtime::{
         log,
@@ -37,6 +38,8 @@ use self::child::Signals;
 pub(super) use self::environment::credentials as own_credentials;
 pub use self::inside::enter;
 
+/// Interval between looks at whether a transfer has ended, while signals are awaited.
+const POLL: Duration = Duration::from_millis(50);
 /// Exit code when the tunnel does not come up, as `env`, `timeout` and container runtimes use it for their own failures.
 const NOT_UP: u8 = 125;
 
@@ -81,9 +84,10 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
     let get = |name: &str| std::env::var(name).ok();
     let programs = tunnel.programs();
     let mut environment = environment.unwrap_or_default();
-    environment.extend(own_credentials(programs.outside.clone(), &get));
+    let credentials = own_credentials(programs.outside.clone(), &get);
+    environment.extend(credentials.iter().cloned());
     for (source, dest) in &args.sync_in {
-        let code = child::run(&sync(source, dest)?, environment.clone(), signals)?;
+        let code = sync(tunnel, (source, dest), &credentials, signals)?;
         if code != 0 {
             tracing::error!("the command was not started: sync of {source} has failed");
             return Ok(code);
@@ -97,12 +101,12 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
             variables.extend(own_credentials(programs.inside.clone(), &get));
             child::run(&resolver.command(&args.command), variables, signals)?
         }
-        None => child::run(&args.command, environment.clone(), signals)?,
+        None => child::run(&args.command, environment, signals)?,
     };
     let mut failed = None;
     // Also after a failure: logs and checkpoints are worth keeping.
     for (source, dest) in &args.sync_out {
-        let copied = child::run(&sync(source, dest)?, environment.clone(), signals)?;
+        let copied = sync(tunnel, (source, dest), &credentials, signals)?;
         if copied != 0 {
             tracing::error!("sync of {source} has failed");
             failed = failed.or(Some(copied));
@@ -111,15 +115,32 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
     Ok(if code == 0 { failed.unwrap_or(0) } else { code })
 }
 
-/// The command that copies a folder. It finds the tunnel as the program does.
-fn sync(source: &Location, dest: &Location) -> Result<Vec<OsString>> {
-    let program = std::env::current_exe().while_doing(|| "cannot find the path of this program".into())?;
-    let ends = [source, dest].map(|end| match end {
-        Location::Folder(path) => path.clone().into_os_string(),
-        other => other.to_string().into(),
-    });
-    Ok([program.into_os_string(), "sync".into(), "--quiet".into(), "--".into()]
-        .into_iter()
-        .chain(ends)
-        .collect())
+/// Copies a folder through the tunnel. The signals meanwhile are those of the transfer.
+fn sync(
+    tunnel: &ScopedTunnel,
+    (source, dest): (&Location, &Location),
+    credentials: &[(String, String)],
+    signals: &Signals,
+) -> Result<u8> {
+    let args = SyncArgs::between(source, dest).map_err(|error| Problem::new(error.to_string()))?;
+    let found =
+        |name: &str| credentials.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let get = |name: &str| found(name).or_else(|| std::env::var(name).ok());
+    let (sender, received) = tokio::sync::mpsc::unbounded_channel();
+    let running = Arc::new(());
+    let watched = Arc::downgrade(&running);
+    thread::scope(|scope| {
+        let forward = move || {
+            while watched.strong_count() > 0 {
+                if let Some(signal) = signals.next(POLL) {
+                    _ = sender.send(signal);
+                }
+            }
+        };
+        let builder = thread::Builder::new().name("sync signals".into()).stack_size(128 << 10);
+        builder.spawn_scoped(scope, forward).while_doing(|| "cannot start the signal thread".into())?;
+        // Also a panic ends the thread.
+        let _running = running;
+        Ok(super::sync::beside(&args, tunnel.dial(), &get, received))
+    })
 }

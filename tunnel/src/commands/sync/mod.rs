@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use warren_sync::adapt::Refusals;
-use warren_sync::net::Http;
+use warren_sync::net::{Http, Network};
 use warren_sync::{Engine, Filter, Location, Options, SyncError};
 
 use super::print_error;
@@ -42,7 +42,25 @@ pub fn run(args: &SyncArgs) -> u8 {
     let get = |name: &str| {
         get(name).or_else(|| found.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()))
     };
-    sync(args, &get).unwrap_or_else(|problem| {
+    code(route::find(args.direct, &get).and_then(|path| sync(args, &get, path, signals()?)))
+}
+
+/// Runs it beside a tunnel of this process, which it dials without a proxy. Returns the exit code.
+pub(super) fn beside(
+    args: &SyncArgs,
+    tunnel: Option<Arc<dyn Network>>,
+    get: stores::Variables<'_>,
+    signals: UnboundedReceiver<i32>,
+) -> u8 {
+    let path = match tunnel {
+        Some(tunnel) => Ok(route::within(tunnel, get)),
+        None => route::find(args.direct, get),
+    };
+    code(path.and_then(|path| sync(args, get, path, signals)))
+}
+
+fn code(done: Result<u8>) -> u8 {
+    done.unwrap_or_else(|problem| {
         print_error(&problem);
         1
     })
@@ -58,12 +76,16 @@ impl From<SyncError> for Problem {
     }
 }
 
-fn sync(args: &SyncArgs, get: stores::Variables<'_>) -> Result<u8> {
+fn sync(
+    args: &SyncArgs,
+    get: stores::Variables<'_>,
+    (network, path): (Arc<dyn Network>, String),
+    mut signals: UnboundedReceiver<i32>,
+) -> Result<u8> {
     let filter = Filter::new(&args.include, &args.exclude).map_err(|what| {
         Problem::new(format!("--include, --exclude: invalid pattern {what}"))
             .hint("quote patterns: '*.parquet'")
     })?;
-    let (network, path) = route::find(args.direct, get)?;
     let authorities = stores::authorities(get)?;
     let refusals = Refusals::default();
     let http = || {
@@ -93,7 +115,6 @@ fn sync(args: &SyncArgs, get: stores::Variables<'_>) -> Result<u8> {
     let mut reporting = Reporting::find(ends, options.rate, &report, get);
     // Each request has a connection, and files that are synced to disk are open.
     capabilities::raise_descriptors();
-    let mut signals = signals()?;
     report.line(&json!({"event": "start", "source": source.label(), "dest": dest.label(), "path": path}));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

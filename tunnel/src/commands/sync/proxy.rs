@@ -1,6 +1,7 @@
-//! Requests through an HTTP proxy, except to some hosts.
+//! Requests through an HTTP proxy or the tunnel of this process, except to some hosts.
 
 use std::io;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -11,28 +12,22 @@ use warren_transport::tls::{Proxy, ProxyError};
 const NEVER: &[&str] =
     &["localhost", "127.0.0.1", "::1", "169.254.169.254", "169.254.170.2", "metadata.google.internal"];
 
-/// A proxy, and the hosts that are reached without it.
+/// Hosts that are reached directly.
 #[derive(Debug)]
-pub(super) struct Proxied {
-    proxy: Proxy,
-    except: Vec<String>,
-}
+struct Except(Vec<String>);
 
-impl Proxied {
-    /// Reads the URL of a proxy, and a list as in `NO_PROXY`.
-    ///
-    /// # Errors
-    /// The URL is not that of an HTTP proxy.
-    pub(super) fn new(url: &str, no_proxy: &str) -> Result<Self, ProxyError> {
+impl Except {
+    /// Reads a list as in `NO_PROXY`.
+    fn new(no_proxy: &str) -> Self {
         let except = no_proxy.split(',').map(|host| host.trim().trim_start_matches('.').to_ascii_lowercase());
-        Ok(Self { proxy: url.parse()?, except: except.filter(|host| !host.is_empty()).collect() })
+        Self(except.filter(|host| !host.is_empty()).collect())
     }
 
-    /// Whether a host is reached without the proxy. As in curl, a name also excepts the names below it.
-    fn bypasses(&self, host: &str) -> bool {
+    /// Whether it has a host. As in curl, a name also excepts the names below it.
+    fn has(&self, host: &str) -> bool {
         let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
         NEVER.contains(&host.as_str())
-            || self.except.iter().any(|name| {
+            || self.0.iter().any(|name| {
                 name == "*"
                     || host
                         .strip_suffix(name.as_str())
@@ -41,10 +36,51 @@ impl Proxied {
     }
 }
 
+/// The tunnel of this process, and the hosts that are reached without it.
+#[derive(Debug)]
+pub(super) struct Within {
+    tunnel: Arc<dyn Network>,
+    except: Except,
+}
+
+impl Within {
+    /// Reads a list as in `NO_PROXY`.
+    pub(super) fn new(tunnel: Arc<dyn Network>, no_proxy: &str) -> Self {
+        Self { tunnel, except: Except::new(no_proxy) }
+    }
+}
+
+#[async_trait]
+impl Network for Within {
+    async fn connect(&self, host: &str, port: u16) -> io::Result<Box<dyn Io>> {
+        if self.except.has(host) {
+            return Direct.connect(host, port).await;
+        }
+        self.tunnel.connect(host, port).await
+    }
+}
+
+/// A proxy, and the hosts that are reached without it.
+#[derive(Debug)]
+pub(super) struct Proxied {
+    proxy: Proxy,
+    except: Except,
+}
+
+impl Proxied {
+    /// Reads the URL of a proxy, and a list as in `NO_PROXY`.
+    ///
+    /// # Errors
+    /// The URL is not that of an HTTP proxy.
+    pub(super) fn new(url: &str, no_proxy: &str) -> Result<Self, ProxyError> {
+        Ok(Self { proxy: url.parse()?, except: Except::new(no_proxy) })
+    }
+}
+
 #[async_trait]
 impl Network for Proxied {
     async fn connect(&self, host: &str, port: u16) -> io::Result<Box<dyn Io>> {
-        if self.bypasses(host) {
+        if self.except.has(host) {
             return Direct.connect(host, port).await;
         }
         let named =
@@ -89,7 +125,7 @@ mod tests {
             ("s3.amazonaws.com", false),
             ("169.254.169.254", true),
         ] {
-            assert_eq!(proxied.bypasses(host), expected, "{host}");
+            assert_eq!(proxied.except.has(host), expected, "{host}");
         }
         assert_eq!(Proxied::new("[::1]:1080", "").unwrap().proxy.host, "::1");
         assert!(Proxied::new("socks5://x:1", "").is_err());

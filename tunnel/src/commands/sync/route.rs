@@ -7,7 +7,7 @@ use std::time::Duration;
 use warren_sync::net::{Direct, Network};
 use warren_transport::tls::ProxyError;
 
-use super::proxy::Proxied;
+use super::proxy::{Proxied, Within};
 use super::stores::Variables;
 use crate::runtime::problem::{Problem, Result};
 use crate::runtime::uapi;
@@ -52,6 +52,12 @@ pub(super) fn find(direct: bool, get: Variables<'_>) -> Result<(Arc<dyn Network>
     let proxy =
         Proxied::new(&AGENT.to_string(), &except).map_err(|why| Problem::new(format!("{AGENT}: {why}")))?;
     Ok((Arc::new(proxy), format!("proxy of the agent, {AGENT}")))
+}
+
+/// The path through a tunnel of this process.
+pub(super) fn within(tunnel: Arc<dyn Network>, get: Variables<'_>) -> (Arc<dyn Network>, String) {
+    let except = get("NO_PROXY").or_else(|| get("no_proxy")).unwrap_or_default();
+    (Arc::new(Within::new(tunnel, &except)), "tunnel of this process".to_owned())
 }
 
 #[cfg(test)]

@@ -24,12 +24,8 @@ async fn copy(objects: usize, connections: usize, service: fn() -> Service) -> (
         source.inner.put(&Path::from(format!("top/data/{n}")), vec![1, 2, 3].into()).await.unwrap();
     }
     let state = tempfile::tempdir().unwrap();
-    let lab = Lab {
-        source: End::Store(Arc::clone(&source)),
-        dest: End::Store(dest),
-        state,
-        told: Arc::default(),
-    };
+    let lab =
+        Lab { source: End::Store(Arc::clone(&source)), dest: End::Store(dest), state, told: Arc::default() };
     let mut options = lab.options();
     options.connections = connections;
     let told = Arc::clone(&lab.told) as Arc<dyn Progress>;
