@@ -239,7 +239,7 @@ impl Refusals {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

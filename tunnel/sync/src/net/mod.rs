@@ -218,3 +218,41 @@ impl Connection for Box<dyn Io> {
         Connected::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// A server that answers each connection with the next of these, and the refusals that the client counted.
+    async fn refusals(answers: &'static [&'static str]) -> u64 {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let server = async {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut bytes = [0; 1024];
+                assert!(stream.read(&mut bytes).await.unwrap() > 0);
+                let text = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                stream.write_all(text.as_bytes()).await.unwrap();
+            }
+        };
+        let counted = Refusals::default();
+        let http = Http::new(Arc::new(Direct), None).unwrap().counting(counted.clone());
+        let client = async {
+            for _ in answers {
+                let request = http::Request::get(format!("http://{at}/")).body(HttpRequestBody::empty());
+                http.call(request.unwrap()).await.unwrap();
+            }
+        };
+        tokio::join!(server, client);
+        counted.count()
+    }
+
+    #[tokio::test]
+    async fn answers_that_ask_for_fewer_requests_are_counted() {
+        assert_eq!(refusals(&["200 OK", "404 Not Found", "500 Internal Server Error"]).await, 0);
+        assert_eq!(refusals(&["503 Slow Down", "200 OK", "429 Too Many Requests"]).await, 2);
+    }
+}

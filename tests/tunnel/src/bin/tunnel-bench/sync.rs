@@ -182,7 +182,9 @@ impl Storage {
         let home = pod::home(&interface)?;
         let tunnel = Implementation::WarrenTunnel.path()?;
         let cache = warren_tunnel_tests::cache_folder();
-        let folders = [cache.as_path(), tunnel.parent().context("a program has a folder")?];
+        let mut folders = tool.folders()?;
+        folders.extend([cache, tunnel.parent().context("a program has a folder")?.to_path_buf()]);
+        let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
         let mut command = pod::unprivileged_with(&road.lab.hosts[0], home.path(), &tunnel, &folders);
         command.arg("exec").arg("--config").arg(home.path().join("pod.conf"));
         command.args(["--metrics", "off", "--log-level", "warn", "--"]);

@@ -84,8 +84,20 @@ impl Tool {
         match self {
             Tool::Warren => Implementation::WarrenTunnel.path(),
             Tool::Aws => program("aws"),
-            Tool::Boto3 | Tool::Rclone | Tool::S5cmd => program(self.name()),
+            Tool::Boto3 | Tool::Rclone => program(self.name()),
+            Tool::S5cmd => unwrapped(&program("s5cmd")?),
         }
+    }
+
+    /// Folders beside that of installed programs that it needs: a Python environment has its interpreter elsewhere.
+    pub(super) fn folders(self) -> Result<Vec<PathBuf>> {
+        let path = self.path()?;
+        let interpreter = path.with_file_name("python");
+        if !interpreter.exists() {
+            return Ok(Vec::new());
+        }
+        let root = interpreter.canonicalize()?;
+        Ok(root.ancestors().nth(2).map(Path::to_path_buf).into_iter().collect())
     }
 
     /// The command that copies between a folder and `remote` in the bucket.
@@ -125,6 +137,14 @@ impl Tool {
         let program = self.path()?.into_os_string();
         Ok(std::iter::once(program).chain(arguments.into_iter().map(OsString::from)).collect())
     }
+}
+
+/// The program of a Python package that starts it. Its interpreter would be measured, too.
+fn unwrapped(wrapper: &Path) -> Result<PathBuf> {
+    let root = wrapper.ancestors().nth(2).context("a program has a folder")?.join("lib");
+    let versions = std::fs::read_dir(&root)?.filter_map(|found| found.ok().map(|found| found.path()));
+    let mut inside = versions.map(|version| version.join("site-packages/s5cmd/bin/s5cmd"));
+    inside.find(|path| path.is_file()).with_context(|| format!("no s5cmd below {}", root.display()))
 }
 
 /// What goes before a command for its figures to be written to `report`.
