@@ -30,9 +30,9 @@ use sheet::{ALL, Sheet};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench tunnel")]
 struct Arguments {
-    /// Number of interleaved runs; tables show medians
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
+    /// Number of interleaved runs; tables show medians [default: 5, with `--sync` 3]
+    #[arg(long)]
+    runs: Option<usize>,
     /// Duration of each transfer in seconds
     #[arg(long, default_value_t = 4)]
     seconds: u64,
@@ -61,10 +61,10 @@ struct Arguments {
     #[arg(long, conflicts_with = "pod")]
     sync: bool,
     /// Number of small files for `--sync`
-    #[arg(long, default_value_t = 2_000)]
+    #[arg(long, default_value_t = 1_000)]
     files: usize,
     /// Megabytes of all files for `--sync`, of which four large files take what the small ones leave
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 100)]
     megabytes: usize,
     /// Only these parts of `--pod` (start, throughput, tls, long, idle, unread) or `--gateway` (enrol, restart, failover)
     #[arg(long, value_delimiter = ',')]
@@ -109,7 +109,8 @@ fn measure(arguments: &Arguments) -> Result<()> {
 }
 
 fn run(arguments: &Arguments, sheet: &mut Sheet) -> Result<Vec<Goal>> {
-    let Arguments { runs, seconds, .. } = *arguments;
+    let Arguments { seconds, .. } = *arguments;
+    let runs = arguments.runs.unwrap_or(if arguments.sync { 3 } else { 5 });
     let congestion = arguments.congestion.clone();
     if arguments.pod {
         let (parts, programs) = (parts(&arguments.parts)?, arguments.peers.clone());

@@ -189,6 +189,9 @@ impl Storage {
         command.arg("exec").arg("--config").arg(home.path().join("pod.conf"));
         command.args(["--metrics", "off", "--log-level", "warn", "--"]);
         command.args(tool::measured(&report)).args(tool.command(local, remote, &endpoint, up)?);
+        for name in tool::UNSET {
+            command.env_remove(name);
+        }
         for (name, value) in tool::environment(&endpoint) {
             command.env(name, value);
         }

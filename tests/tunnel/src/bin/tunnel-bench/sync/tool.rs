@@ -158,6 +158,9 @@ pub(super) fn report(path: &Path) -> Result<[f64; 3]> {
     serde_json::from_str(&text).context("the report of a copy")
 }
 
+/// Settings of this machine that are not those of the server. rclone does not start with the first.
+pub(super) const UNSET: [&str; 4] = ["AWS_CA_BUNDLE", "AWS_PROFILE", "AWS_SESSION_TOKEN", "NO_PROXY"];
+
 /// The environment of every tool.
 pub(super) fn environment(endpoint: &str) -> Vec<(&'static str, String)> {
     vec![
