@@ -55,7 +55,7 @@ pub fn ecn(packet: &[u8]) -> u8 {
 pub fn flow(packet: &[u8]) -> u32 {
     const TCP: u8 = 6;
     const UDP: u8 = 17;
-    // Either half of a fragmented datagram has no ports, or no length of its own.
+    // Of a fragmented datagram only the first part has ports.
     let (addresses, protocol, ports) = match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => {
             let whole = be16(packet, 6) & 0x3fff == 0;
@@ -134,6 +134,24 @@ mod tests {
         assert_eq!(length(&[]), None);
         assert_eq!(length(&[0x60; 39]), None);
         assert_eq!(destination(&[0x55; 60]), None);
+    }
+
+    #[test]
+    fn packets_of_a_flow_have_one_number() {
+        let packet = |port: u8, fragment: u8, content: u8| {
+            let mut packet = v4(0);
+            packet.truncate(20);
+            packet[6..10].copy_from_slice(&[fragment, 0, 64, 6]);
+            packet.extend_from_slice(&[0, port, 1, 187, content, content]);
+            packet
+        };
+        assert_eq!(flow(&packet(1, 0, 7)), flow(&packet(1, 0x40, 8)), "only the flow decides");
+        let spread: std::collections::BTreeSet<u32> =
+            (0..64).map(|port| flow(&packet(port, 0, 7)) % 4).collect();
+        assert_eq!(spread.len(), 4);
+        // A fragment may have no ports.
+        assert_eq!(flow(&packet(1, 0x20, 7)), flow(&packet(2, 0x20, 7)));
+        assert_eq!((flow(&[]), flow(&[0x45; 8])), (0, 0));
     }
 
     #[test]
