@@ -239,10 +239,10 @@ impl Tunnel {
         })
     }
 
-    /// Sends bytes over TCP from a side, and compares their digests.
-    pub(crate) fn stream(&self, from: Side, family: Family, bytes: u64) -> Result<()> {
+    /// Sends bytes over TCP from a side, compares their digests, and returns the seconds it took.
+    pub(crate) fn stream(&self, from: Side, family: Family, bytes: u64) -> Result<f64> {
         let (sender, receiver) = (self.end(from), self.end(from.other()));
         let stream = Stream::start(&sender.host, &receiver.host, from.other().inner(family), bytes)?;
-        stream.finish().with_context(|| format!("{bytes} bytes from {from:?} over {family:?}")).map(drop)
+        stream.finish().with_context(|| format!("{bytes} bytes from {from:?} over {family:?}"))
     }
 }

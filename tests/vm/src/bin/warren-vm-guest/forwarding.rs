@@ -1,7 +1,7 @@
 //! A gateway that forwards in the kernel, with nftables, for pods on a long and lossy path.
 //!
 //! ```text
-//! pod 10.200.0.1 ---wire, 20 ms, 1 % loss--- 10.200.0.2 gateway 10.50.0.1 ---lan--- 10.50.0.2 server
+//! pod 10.200.0.1 ---wire, 20 ms, 1 % lost or duplicated, 5 % early--- 10.200.0.2 gateway 10.50.0.1 ---lan--- 10.50.0.2 server
 //! ```
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -61,7 +61,7 @@ impl Lab {
         // A host of the hub that knows the way to pods.
         server.ip("route add 10.100.0.0/24 via 10.50.0.1")?;
         for host in [&pod, &gateway] {
-            let queue = "qdisc add dev wire root netem delay 20ms 2ms loss 1%";
+            let queue = "qdisc add dev wire root netem delay 20ms 2ms loss 1% duplicate 1% reorder 5% 50%";
             host.run("tc", &queue.split(' ').collect::<Vec<_>>())?;
         }
         let fabric =

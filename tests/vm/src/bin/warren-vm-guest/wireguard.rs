@@ -16,6 +16,7 @@ pub(crate) const CASES: &[Case] = &[
     case("tun device meets an interface of wg", || meets(TUN, By::Wg, Family::V4, Side::Right)),
     case("wg and status agree", agree),
     case("a wrong preshared key lets nothing through", wrong_key),
+    case("figures of one stream", figures),
     slow("a session is renewed after two minutes", renewed),
 ];
 
@@ -101,6 +102,26 @@ fn wrong_key() -> Result<()> {
     ensure!(sent.is_err(), "it answers: {sent:?}");
     same("handshake", &tunnel.left.handshake()?, &0)?;
     same("handshake in status", &tunnel.left.status()?["peers"][0]["last_handshake"].as_f64(), &None)
+}
+
+/// What one stream carries with the kernel's code and with ours at both ends, one after the other. Processors are emulated, so only
+/// the ratio says something, and little about real ones.
+fn figures() -> Result<()> {
+    for _ in 0..3 {
+        let mut rates = Vec::new();
+        for by in [KERNEL, TUN] {
+            let tunnel = Tunnel::start(by, by, &Settings::default())?;
+            tunnel.meet(Side::Left, Family::V4)?;
+            let seconds = tunnel.stream(Side::Left, Family::V4, 10 * LENGTH)?;
+            #[expect(clippy::cast_precision_loss, reason = "few bytes")]
+            rates.push(8e-6 * (10 * LENGTH) as f64 / seconds);
+        }
+        println!(
+            "| one stream: {:.0} Mbit/s with the kernel device, {:.0} with the tun device",
+            rates[0], rates[1]
+        );
+    }
+    Ok(())
 }
 
 /// Sends for longer than a session is used: every ping is answered, and both ends have made another handshake.
