@@ -16,7 +16,7 @@ use http::{StatusCode, Uri};
 use http_body_util::BodyExt as _;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{Connected, Connection};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse,
@@ -37,8 +37,9 @@ use stall::Stall;
 const CONNECT: Duration = Duration::from_secs(20);
 /// What is read from a connection before it is taken away. hyper's default, 400 KiB for each of many connections, is too much.
 const BUFFER: usize = 256 << 10;
-/// How long an idle connection is kept.
-const IDLE: Duration = Duration::from_secs(20);
+/// How long an idle connection is kept. Its receive window stays reserved in the network stack of a pod's tunnel, and hundreds of
+/// them, left by many small objects, would leave no window to the large ones.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// A byte stream.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
@@ -102,7 +103,9 @@ impl Http {
             .with_no_client_auth();
         let dial = Dial { network, tls: TlsConnector::from(Arc::new(config)) };
         let mut client = Client::builder(TokioExecutor::new());
-        let client = client.pool_idle_timeout(IDLE).http1_max_buf_size(BUFFER).build(dial);
+        // Without the timer, idle connections end only when the next request looks for one.
+        client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).http1_max_buf_size(BUFFER);
+        let client = client.build(dial);
         Ok(Self { client, as_stored: false, refusals: Refusals::default() })
     }
 
@@ -254,5 +257,33 @@ mod tests {
     async fn answers_that_ask_for_fewer_requests_are_counted() {
         assert_eq!(refusals(&["200 OK", "404 Not Found", "500 Internal Server Error"]).await, 0);
         assert_eq!(refusals(&["503 Slow Down", "200 OK", "429 Too Many Requests"]).await, 2);
+    }
+    /// The other end of its only connection is `server`.
+    #[derive(Debug)]
+    struct Only(parking_lot::Mutex<Option<tokio::io::DuplexStream>>);
+
+    #[async_trait]
+    impl Network for Only {
+        async fn connect(&self, _: &str, _: u16) -> io::Result<Box<dyn Io>> {
+            Ok(Box::new(self.0.lock().take().ok_or(io::ErrorKind::AddrInUse)?))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_ends_without_another_request() {
+        let (client, mut server) = tokio::io::duplex(1024);
+        let http = Http::new(Arc::new(Only(parking_lot::Mutex::new(Some(client)))), None).unwrap();
+        let serve = async {
+            let mut bytes = [0; 1024];
+            assert!(server.read(&mut bytes).await.unwrap() > 0);
+            server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+            let answered = tokio::time::Instant::now();
+            assert_eq!(server.read(&mut bytes).await.unwrap(), 0);
+            answered.elapsed()
+        };
+        let request = http::Request::get("http://store/").body(HttpRequestBody::empty()).unwrap();
+        let (idle, answer) = tokio::join!(serve, http.call(request));
+        answer.unwrap();
+        assert!(idle >= IDLE && idle <= 3 * IDLE, "{idle:?}");
     }
 }
