@@ -99,7 +99,7 @@ fn the_loss_of_all_connections_but_one_ends_no_tunnel() {
     let last = tunnel.there();
     last.members().iter().for_each(|member| member.close());
     eventually(|| tunnel.gateway.streams.count() == 0);
-    assert_eq!(tunnel.gateway.streams.take_closed().len(), 1, "its end is told once");
+    assert_eq!(tunnel.gateway.streams.take_closed().len(), 1, "its end is reported once");
     assert!(!last.send(clock(), 0, &message(1, 100), 100));
     assert_eq!(status(tunnel.widen()), 409);
     rustix::io::write(&stop, &1u64.to_ne_bytes()).unwrap();
