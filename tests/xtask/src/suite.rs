@@ -20,13 +20,15 @@ const SLOWEST: usize = 15;
 ///
 /// No program alone keeps all processors busy, so several run at a time. They are in one queue: at its front those that compute most
 /// (the acceptance tests), at its back those that wait most (the tests of the tunnel). Workers take from both ends, so that both
-/// kinds run next to each other, and all workers end at about the same time.
+/// kinds run next to each other, and all workers end at about the same time. What waits has twice the threads, except for the
+/// tests of attacks, which measure what other pods notice.
 pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     let (folder, mut programs) = build::everything()?;
     programs.sort_by_key(|program| program.place());
     let output = folder.join("tests");
     fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
     let libraries = libraries()?;
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let command = |program: &TestProgram| {
         let mut command = build::clean(Command::new(&program.executable));
         command
@@ -35,6 +37,9 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
             .env("LD_LIBRARY_PATH", &libraries)
             .env("WARREN_BUILD_FOLDER", &folder)
             .args(filter);
+        if program.waits() {
+            command.arg(format!("--test-threads={}", 2 * processors));
+        }
         Job { name: program.name(), command }
     };
     let mut jobs: VecDeque<Job> = programs.iter().map(command).collect();
@@ -57,7 +62,7 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
             outcomes.push(outcome);
         }
     };
-    let workers = 1 + std::thread::available_parallelism().map_or(2, usize::from);
+    let workers = processors.max(2);
     std::thread::scope(|scope| {
         let all: Vec<_> =
             (0..workers).map(|index| scope.spawn(move || worker(index < workers / 2))).collect();
@@ -164,11 +169,19 @@ impl TestProgram {
         format!("{package}/{}", self.target)
     }
 
+    fn is_of_tunnel(&self) -> bool {
+        self.package.ends_with("tests/tunnel")
+    }
+
+    fn waits(&self) -> bool {
+        self.is_of_tunnel() && self.target != "hostile"
+    }
+
     /// Its place in the queue.
     fn place(&self) -> (u8, PathBuf) {
         let place = match () {
             () if self.package.ends_with("tests/acceptance") => 0,
-            () if self.package.ends_with("tests/tunnel") => 2,
+            () if self.is_of_tunnel() => 2,
             () => 1,
         };
         (place, self.executable.clone())
