@@ -18,18 +18,17 @@ const SLOWEST: usize = 15;
 
 /// Builds everything, runs each test program, and adds up their counts.
 ///
-/// No program alone keeps all processors busy, so several run at a time. They are in one queue: at its front those that compute most
-/// (the acceptance tests), at its back those that wait most (the tests of the tunnel). Workers take from both ends, so that both
-/// kinds run next to each other, and all workers end at about the same time. What waits has twice the threads, except for the
-/// tests of attacks, which measure what other pods notice.
+/// No program alone keeps all processors busy, so there is one worker more than processors. The programs are in one queue: at its
+/// front those that compute most (the acceptance tests), at its back those that wait most (the tests of the tunnel). Workers take
+/// from both ends, so that both kinds run next to each other, and all workers end at about the same time. Programs that measure run
+/// before the workers at the back begin.
 pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     let (folder, mut programs) = build::everything()?;
-    programs.sort_by_key(|program| program.place());
+    programs.sort_by_key(TestProgram::place);
     let output = folder.join("tests");
     fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
     let libraries = libraries()?;
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    let command = |program: &TestProgram| {
+    let job = |program: TestProgram| {
         let mut command = build::clean(Command::new(&program.executable));
         command
             .current_dir(&program.package)
@@ -37,12 +36,10 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
             .env("LD_LIBRARY_PATH", &libraries)
             .env("WARREN_BUILD_FOLDER", &folder)
             .args(filter);
-        if program.waits() {
-            command.arg(format!("--test-threads={}", 2 * processors));
-        }
         Job { name: program.name(), command }
     };
-    let mut jobs: VecDeque<Job> = programs.iter().map(command).collect();
+    let (measuring, others): (Vec<_>, Vec<_>) = programs.into_iter().partition(TestProgram::measures);
+    let mut jobs: VecDeque<Job> = others.into_iter().map(job).collect();
     // In the middle: short, and after the programs that take longest.
     let mut documentation = build::cargo();
     documentation.args(["test", "--doc", "--workspace", "--no-fail-fast", "--locked"]).args(filter);
@@ -50,23 +47,31 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
 
     let queue = Mutex::new(jobs);
     let outcomes = Mutex::new(Vec::new());
-    let worker = |front: bool| -> Result<()> {
-        loop {
-            let job = if front { locked(&queue).pop_front() } else { locked(&queue).pop_back() };
-            let Some(job) = job else { return Ok(()) };
-            let outcome = job.run(&output)?;
-            // Printed under the lock: lines of two programs do not mix.
-            let mut outcomes = locked(&outcomes);
-            println!("\n     Running {} ({} s)", outcome.name, outcome.time.as_secs());
-            print!("{}", outcome.text);
-            outcomes.push(outcome);
+    let does = |job: Job| -> Result<()> {
+        let outcome = job.run(&output)?;
+        // Printed under the lock: lines of two programs do not mix.
+        let mut outcomes = locked(&outcomes);
+        println!("\n     Running {} ({} s)", outcome.name, outcome.time.as_secs());
+        print!("{}", outcome.text);
+        outcomes.push(outcome);
+        Ok(())
+    };
+    let worker = |next: fn(&mut VecDeque<Job>) -> Option<Job>| {
+        let (queue, does) = (&queue, &does);
+        move || -> Result<()> {
+            while let Some(job) = { next(&mut locked(queue)) } {
+                does(job)?;
+            }
+            Ok(())
         }
     };
-    let workers = processors.max(2);
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    let front = processors.div_ceil(2);
     std::thread::scope(|scope| {
-        let all: Vec<_> =
-            (0..workers).map(|index| scope.spawn(move || worker(index < workers / 2))).collect();
-        all.into_iter().try_for_each(|worker| match worker.join() {
+        let mut workers: Vec<_> = (0..front).map(|_| scope.spawn(worker(VecDeque::pop_front))).collect();
+        measuring.into_iter().map(job).try_for_each(does)?;
+        workers.extend((front..=processors).map(|_| scope.spawn(worker(VecDeque::pop_back))));
+        workers.into_iter().try_for_each(|worker| match worker.join() {
             Ok(result) => result,
             Err(_) => bail!("a thread panicked"),
         })
@@ -173,8 +178,9 @@ impl TestProgram {
         self.package.ends_with("tests/tunnel")
     }
 
-    fn waits(&self) -> bool {
-        self.is_of_tunnel() && self.target != "hostile"
+    /// Whether it measures what others notice of an attack, for which the machine should not be too busy.
+    fn measures(&self) -> bool {
+        self.is_of_tunnel() && self.target == "hostile"
     }
 
     /// Its place in the queue.
