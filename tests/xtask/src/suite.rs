@@ -59,7 +59,9 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     let worker = |next: fn(&mut VecDeque<Job>) -> Option<Job>| {
         let (queue, does) = (&queue, &does);
         move || -> Result<()> {
-            while let Some(job) = { next(&mut locked(queue)) } {
+            // Unlocked before the job runs.
+            let take = || next(&mut locked(queue));
+            while let Some(job) = take() {
                 does(job)?;
             }
             Ok(())
