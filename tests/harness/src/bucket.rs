@@ -7,8 +7,8 @@
 //! `headObject`, `putObject`, `deleteObject`, `createUpload`, `uploadPart`, `completeUpload`, `abortUpload`, and those of tokens:
 //! `getToken` of the metadata service, `exchangeToken` of the Security Token Service.
 
+mod dates;
 mod objects;
-mod time;
 mod tokens;
 mod uploads;
 

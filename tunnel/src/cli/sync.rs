@@ -1,5 +1,6 @@
 //! Arguments of `sync`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -76,8 +77,11 @@ impl SyncArgs {
     /// # Errors
     /// A variable of the environment that has an argument's value is not valid.
     pub fn between(source: &Location, dest: &Location) -> Result<Self, clap::Error> {
-        let [source, dest] = [source, dest].map(ToString::to_string);
-        let words = ["sync", "--quiet", "--", source.as_str(), dest.as_str()];
+        let ends = [source, dest].map(|end| match end {
+            Location::Folder(path) => path.clone().into_os_string(),
+            other => other.to_string().into(),
+        });
+        let words = ["sync", "--quiet", "--"].map(OsString::from).into_iter().chain(ends);
         Alone::try_parse_from(words).map(|alone| alone.sync)
     }
 }

@@ -10,9 +10,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
+use time::OffsetDateTime;
 
 use super::uploads::Upload;
-use super::{Asked, refused, time};
+use super::{Asked, dates, refused};
 use crate::front::reply::{Rejection, Reply, xml};
 use crate::xml::Element;
 
@@ -29,7 +30,7 @@ pub(super) struct Object {
     components: Option<usize>,
     /// What the writer sent: type, encoding, metadata.
     headers: Vec<(String, String)>,
-    modified: u64,
+    modified: OffsetDateTime,
 }
 
 impl Object {
@@ -141,7 +142,7 @@ impl Stored {
             Some(_) => format!("-{}", STANDARD.encode(self.generation.to_be_bytes())),
             None => tag(&bytes),
         };
-        let (generation, modified) = (self.generation, time::now());
+        let (generation, modified) = (self.generation, OffsetDateTime::now_utc());
         let object = Object { generation, bytes, tag, components, headers, modified };
         let at = self.objects.entry((bucket.to_owned(), key.to_owned()));
         at.insert_entry(object).into_mut()
@@ -167,7 +168,7 @@ impl Stored {
             ("x-goog-hash", checksum(&object.bytes)),
             ("x-goog-stored-content-length", length.to_string()),
             ("x-goog-stored-content-encoding", encoding.unwrap_or("identity").to_owned()),
-            ("last-modified", time::header(object.modified)),
+            ("last-modified", dates::header(object.modified)),
             ("accept-ranges", "bytes".to_owned()),
         ];
         headers.extend(object.components.map(|parts| ("x-goog-component-count", parts.to_string())));
@@ -267,7 +268,7 @@ impl Stored {
                 Element::leaf("Key", key),
                 Element::leaf("Generation", &object.generation.to_string()),
                 Element::leaf("MetaGeneration", "1"),
-                Element::leaf("LastModified", &time::listed(object.modified)),
+                Element::leaf("LastModified", &dates::listed(object.modified)),
                 Element::leaf("ETag", &format!("\"{}\"", object.tag)),
                 Element::leaf("Size", &object.bytes.len().to_string()),
             ];

@@ -14,7 +14,7 @@ use warren_proto::{
     engine::Engine,
     plane::{Carrier, Endpoint, PeerId, StreamId},
 };
-use warren_transport::tls::{Closed, DialError, Role, Streams, Target, dial, dial_another};
+use warren_transport::tls::{Closed, DialError, Opened, Role, Streams, Target, dial, dial_another};
 use warren_wire::key::PublicKey;
 
 use super::{Command, FilePeer, Handle};
@@ -294,7 +294,7 @@ impl PeerCarriers {
             connections: state.map(|state| state.choice.connects()),
             open: stats.as_ref().map(|stats| stats.connections as u64),
             congestion: stats.and_then(|stats| stats.congestion),
-            tls_endpoint: state.map(|state| format!("{}:{}", state.tls.target.host, state.tls.target.port)),
+            tls_endpoint: state.map(|state| state.tls.target.name()),
         })
     }
 }
@@ -320,9 +320,7 @@ impl CarrierState {
         let unlogged = std::mem::take(&mut self.untold);
         tracing::info!(peer = %key, carrier, why = why.text(), unlogged, "carrier chosen");
     }
-}
 
-impl CarrierState {
     /// Adds connections to that in use, once its round trip is known to be long.
     fn widen(&mut self, now: Now, streams: &Arc<Streams>, handle: &Handle, key: PublicKey, id: StreamId) {
         let due = matches!(self.others, Others::Wait(until) if until <= now.mono);
@@ -332,47 +330,40 @@ impl CarrierState {
             return;
         }
         self.others = Others::Connecting;
-        let (streams, target, generation) = (Arc::clone(streams), self.tls.target.clone(), self.generation);
-        spawn(
-            handle,
-            move || {
-                let another = || {
-                    let name = format!("{}:{}", target.host, target.port);
-                    let opened = dial_another(&target, &bundle)?;
-                    streams.adopt(opened).map(drop).map_err(|error| DialError::Cut { name, error })
-                };
-                let joined = (bundle.count()..wanted).try_for_each(|_| another());
-                Command::Joined(key, generation, Box::new(joined))
-            },
-            |error| Command::Joined(key, generation, Box::new(Err(error))),
-        );
+        let (streams, generation) = (Arc::clone(streams), self.generation);
+        let work = move |target: &Target| {
+            let another = || adopt(&streams, target, dial_another(target, &bundle)?).map(drop);
+            (bundle.count()..wanted).try_for_each(|_| another())
+        };
+        let done = move |joined: Joined| Command::Joined(key, generation, Box::new(joined));
+        spawn(handle, self.tls.target.clone(), work, done);
     }
 }
 
 /// Connects on a separate thread, since name resolution and handshakes take time.
 fn connect(streams: &Arc<Streams>, handle: &Handle, key: PublicKey, state: &CarrierState) {
-    let (streams, target, generation) = (Arc::clone(streams), state.tls.target.clone(), state.generation);
-    let dialling = move || {
-        let dialled = dial(&target).and_then(|opened| {
-            let name = format!("{}:{}", target.host, target.port);
-            streams.adopt(opened).map_err(|error| DialError::Cut { name, error })
-        });
-        Command::Dialled(key, generation, Box::new(dialled))
-    };
-    spawn(handle, dialling, |error| Command::Dialled(key, generation, Box::new(Err(error))));
+    let (streams, generation) = (Arc::clone(streams), state.generation);
+    let work = move |target: &Target| adopt(&streams, target, dial(target)?);
+    let done = move |dialled: Dialled| Command::Dialled(key, generation, Box::new(dialled));
+    spawn(handle, state.tls.target.clone(), work, done);
 }
 
-/// Runs `work` on a thread that sends the result.
-fn spawn(
+fn adopt(streams: &Streams, target: &Target, opened: Opened) -> Dialled {
+    streams.adopt(opened).map_err(|error| DialError::Cut { name: target.name(), error })
+}
+
+/// Runs `work` on a thread, and sends its result as a command.
+fn spawn<T>(
     handle: &Handle,
-    work: impl FnOnce() -> Command + Send + 'static,
-    failed: impl FnOnce(DialError) -> Command,
+    target: Target,
+    work: impl FnOnce(&Target) -> Result<T, DialError> + Send + 'static,
+    done: impl Fn(Result<T, DialError>) -> Command + Copy + Send + 'static,
 ) {
-    let sender = handle.clone();
-    let body = move || sender.send(work());
+    let (sender, name) = (handle.clone(), target.name());
+    let body = move || sender.send(done(work(&target)));
     let spawned = thread::Builder::new().name("tls-dial".into()).stack_size(512 << 10).spawn(body);
     if let Err(error) = spawned {
-        handle.try_send(failed(DialError::Cut { name: "thread".into(), error }));
+        handle.try_send(done(Err(DialError::Cut { name, error })));
     }
 }
 

@@ -258,7 +258,8 @@ mod tests {
         assert_eq!(refusals(&["200 OK", "404 Not Found", "500 Internal Server Error"]).await, 0);
         assert_eq!(refusals(&["503 Slow Down", "200 OK", "429 Too Many Requests"]).await, 2);
     }
-    /// The other end of its only connection is `server`.
+
+    /// A network with one connection.
     #[derive(Debug)]
     struct Only(parking_lot::Mutex<Option<tokio::io::DuplexStream>>);
 

@@ -47,6 +47,14 @@ pub struct Target {
     pub fwmark: Option<u32>,
 }
 
+impl Target {
+    /// Host and port, as messages have them.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+}
+
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
@@ -151,13 +159,12 @@ pub fn dial(target: &Target) -> Result<Opened, DialError> {
 /// # Errors
 /// The first thing that does not work; also when the other end knows no such bundle, or accepts no more connections.
 pub fn dial_another(target: &Target, bundle: &Bundle) -> Result<Opened, DialError> {
-    let name = || format!("{}:{}", target.host, target.port);
-    let alone = || DialError::Cut { name: name(), error: io::ErrorKind::Unsupported.into() };
+    let alone = || DialError::Cut { name: target.name(), error: io::ErrorKind::Unsupported.into() };
     open(target, Some(Membership::Another(bundle.token().ok_or_else(alone)?)))
 }
 
 fn open(target: &Target, membership: Option<Membership>) -> Result<Opened, DialError> {
-    let name = format!("{}:{}", target.host, target.port);
+    let name = target.name();
     let until = Instant::now() + TIMEOUT;
     let cut = |error| DialError::Cut { name: name.clone(), error };
     let (socket, remote) = plain(target, &name, until)?;

@@ -38,7 +38,7 @@ impl Exchange {
 /// # Errors
 /// The first thing that does not work.
 pub fn exchange(target: &Target, timeout: Duration) -> Result<Exchange, DialError> {
-    let name = format!("{}:{}", target.host, target.port);
+    let name = target.name();
     let until = Instant::now() + timeout;
     let cut = |error| DialError::Cut { name: name.clone(), error };
     let (socket, _) = plain(target, &name, until)?;

@@ -281,7 +281,7 @@ impl Streams {
         self.table.read().values().cloned().collect()
     }
 
-    /// A connection has ended. The end of the last one of a bundle is told once.
+    /// A connection has ended. The end of a bundle's last connection is reported once.
     pub(super) fn ended(&self, stream: &Stream, why: &'static str) {
         if self.connection(stream.number()).is_none() {
             return;

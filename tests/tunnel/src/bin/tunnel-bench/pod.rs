@@ -71,7 +71,10 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit)?;
     iperf::conditions(sheet, &plan.congestion, "of the parts throughput and tls");
-    sheet.condition("over distance", distance::CONDITIONS);
+    let is_distant = plan.parts.is_empty() || plan.parts.contains(&Part::Tls);
+    if is_distant {
+        sheet.condition("over distance", distance::CONDITIONS);
+    }
     let programs = Program::chosen(&plan.programs)?;
     let programs = crate::available(programs, sheet, Program::name, Program::path);
     for run in 1..=plan.runs {
@@ -82,7 +85,7 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
         }
     }
     let mut goals = goals::pod(sheet);
-    if plan.parts.is_empty() || plan.parts.contains(&Part::Tls) {
+    if is_distant {
         goals.extend(distance::goals(sheet));
     }
     Ok(goals)

@@ -24,7 +24,7 @@ const SECONDS: u64 = 10;
 const PAUSE: Duration = Duration::from_millis(50);
 /// What servers behind a gateway that forwards by sockets send with.
 const CONGESTION: &str = "bbr";
-/// What the kernels at both ends use unless they are told otherwise.
+/// Default congestion control of the kernels at both ends.
 const DEFAULT: &str = "cubic";
 pub(super) const CONDITIONS: &str = "at least 10 s; bbr at both ends of each TCP stream of iperf3; cubic as the default of both hosts, tcp_rmem at most 6291456 bytes";
 
