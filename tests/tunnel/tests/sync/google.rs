@@ -8,6 +8,8 @@ use std::process::{Child, Command, Output};
 use std::thread;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use warren_harness::{Bucket, BucketConfig, Fault, Venv};
@@ -277,7 +279,7 @@ open(sys.argv[2], 'wb').write(key.public_key().public_bytes(s.Encoding.DER, s.Pu
     store.bucket.trust(move |token| {
         let Some((signed, signature)) = token.rsplit_once('.') else { return false };
         let [Some(claims), Some(signature)] =
-            [signed.split('.').nth(1), Some(signature)].map(|part| decoded(part?))
+            [signed.split('.').nth(1), Some(signature)].map(|part| URL_SAFE_NO_PAD.decode(part?).ok())
         else {
             return false;
         };
@@ -292,25 +294,6 @@ open(sys.argv[2], 'wb').write(key.public_key().public_bytes(s.Encoding.DER, s.Pu
     assert_eq!(counts(&run("GOOGLE_APPLICATION_CREDENTIALS")), (1, 0, 0));
     assert_eq!(counts(&run("GOOGLE_SERVICE_ACCOUNT")), (0, 1, 0));
     assert_eq!(store.calls("getToken"), 0);
-}
-
-/// Base64 for URLs, without padding.
-fn decoded(text: &str) -> Option<Vec<u8>> {
-    let digit = |c: u8| {
-        let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-        alphabet.iter().position(|own| *own == c)
-    };
-    let (mut out, mut held, mut bits) = (Vec::new(), 0_usize, 0);
-    for c in text.bytes() {
-        held = held << 6 | digit(c)?;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            out.push((held >> bits) as u8);
-            held &= (1 << bits) - 1;
-        }
-    }
-    Some(out)
 }
 
 #[test]
