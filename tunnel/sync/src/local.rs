@@ -94,7 +94,12 @@ pub fn list(root: &Path) -> Result<Listing, SyncError> {
     while let Some(folder) = folders.pop() {
         let path = root.join(&folder);
         let failed = |error: &io::Error| SyncError::io(path.display().to_string(), error);
-        for found in fs::read_dir(&path).map_err(|error| failed(&error))? {
+        let found = match fs::read_dir(&path) {
+            // It was deleted or renamed since the folder above was read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.is_empty() => continue,
+            found => found.map_err(|error| failed(&error))?,
+        };
+        for found in found {
             let found = found.map_err(|error| failed(&error))?;
             let name = found.file_name().into_string().map_err(|name| {
                 SyncError::new(path.join(name).display().to_string(), "the name is not valid UTF-8")
@@ -240,4 +245,34 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_renamed_meanwhile_ends_no_listing() {
+        let root = tempfile::tempdir().unwrap();
+        let [before, after] = ["tmp-step", "step"].map(|name| root.path().join(name));
+        for other in 0..100 {
+            fs::create_dir(root.path().join(format!("other-{other}"))).unwrap();
+        }
+        fs::create_dir(&before).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    fs::rename(&before, &after).unwrap();
+                    fs::rename(&after, &before).unwrap();
+                }
+            });
+            let listed = (0..200).try_for_each(|_| list(root.path()).map(drop));
+            done.store(true, Ordering::Relaxed);
+            listed.unwrap();
+        });
+        assert_eq!(list(&root.path().join("none")).unwrap_err().kind, crate::Kind::Missing);
+    }
 }
