@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::filter::Filter;
 use crate::index::Index;
 
+/// In nanoseconds.
+const SECOND: i64 = 1_000_000_000;
+
 /// A version of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
@@ -27,6 +30,13 @@ impl Stamp {
             _ => self.modified == other.modified,
         };
         same && self.size == other.size
+    }
+
+    /// Whether an answer of the store with this stamp is about the version `listed`. Answers have the time in whole seconds
+    /// (RFC 9110, section 8.8.2), and some stores list objects without tags.
+    pub fn answers(&self, listed: &Self) -> bool {
+        let seconds = |stamp: &Self| Self { modified: stamp.modified.div_euclid(SECOND), ..stamp.clone() };
+        seconds(self).is(&seconds(listed))
     }
 }
 

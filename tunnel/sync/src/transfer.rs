@@ -145,7 +145,7 @@ impl Shared {
                     failed => failed,
                 })?;
                 // Servers that ignore If-Match are found out here.
-                if !place::stamp(&got.meta).is(&entry.stamp) {
+                if !place::stamp(&got.meta).answers(&entry.stamp) {
                     return Err(SyncError::changed(label));
                 }
                 if !head && got.range.end - got.range.start != length {

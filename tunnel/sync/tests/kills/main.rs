@@ -361,6 +361,19 @@ fn an_upload_without_a_checksum_of_the_store_is_read_again() {
 }
 
 #[test]
+fn objects_that_are_listed_without_tags_are_read_once() {
+    let lab = Lab::new(true, false, true);
+    let tree = large(1);
+    lab.source.fill(&tree);
+    lab.source.recorder().unwrap().untagged.store(true, Ordering::Relaxed);
+    for copied in [1, 0] {
+        assert_eq!(lab.run(None, |_| {}).unwrap().unwrap().copied, copied);
+    }
+    whole(&lab.dest.content(), &tree);
+    assert!(!lab.told.0.lock().iter().any(|line| line.starts_with("restarted")), "{:?}", lab.told.0.lock());
+}
+
+#[test]
 fn only_delete_deletes_and_never_everything() {
     for to_store in [false, true] {
         let lab = Lab::new(true, to_store, true);

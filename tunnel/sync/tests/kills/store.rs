@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::TryStreamExt as _;
 use futures_util::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::multipart::{MultipartStore, PartId};
@@ -35,6 +36,8 @@ pub(crate) struct Recorder {
     pub(crate) corrupt: AtomicU64,
     /// How it serves requests; at once without it.
     pub(crate) service: Option<Service>,
+    /// It lists objects without tags, with the time in nanoseconds. Answers have whole seconds.
+    pub(crate) untagged: AtomicBool,
 }
 
 /// A store at a distance, with some workers that serve one request each.
@@ -75,6 +78,7 @@ impl Recorder {
             aborted: AtomicU64::new(0),
             corrupt: AtomicU64::new(0),
             service: None,
+            untagged: AtomicBool::new(false),
         })
     }
 
@@ -126,6 +130,10 @@ impl ObjectStore for Recorder {
         let whole = options.range.is_none() && !options.head;
         self.served().await;
         let mut got = self.inner.get_opts(path, options).await?;
+        if self.untagged.load(Ordering::Relaxed) {
+            let time = got.meta.last_modified;
+            got.meta.last_modified -= Duration::from_nanos(time.timestamp_subsec_nanos().into());
+        }
         if self.sums {
             got.extensions.insert(self.reported(path).await?);
         }
@@ -147,7 +155,12 @@ impl ObjectStore for Recorder {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
+        let untagged = self.untagged.load(Ordering::Relaxed);
+        let listed = self.inner.list(prefix).map_ok(move |mut meta| {
+            meta.e_tag = meta.e_tag.filter(|_| !untagged);
+            meta
+        });
+        Box::pin(listed)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
