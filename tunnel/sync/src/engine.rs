@@ -195,9 +195,16 @@ pub(crate) struct Shared {
     slots: Slots,
     large: Semaphore,
     memory: Semaphore,
+    /// What of the memory parts may use, so that they keep no small object waiting.
+    parts: Semaphore,
     free_at: Mutex<Instant>,
     /// Held while a thread writes to a file.
     writing: Arc<RwLock<()>>,
+}
+
+/// Pages that parts may use.
+fn of_parts(options: &Options) -> u64 {
+    (options.memory / PAGE * 3 / 4).max(1)
 }
 
 impl Shared {
@@ -222,6 +229,13 @@ impl Shared {
     pub(crate) async fn memory(&self, bytes: u64) -> Option<SemaphorePermit<'_>> {
         let pages = bytes.div_ceil(PAGE).min(self.options.memory / PAGE);
         self.memory.acquire_many(u32::try_from(pages).unwrap_or(u32::MAX)).await.ok()
+    }
+
+    /// Waits until a part of `bytes` fits into the memory that parts may use.
+    pub(crate) async fn part_memory(&self, bytes: u64) -> [Option<SemaphorePermit<'_>>; 2] {
+        let pages = bytes.div_ceil(PAGE).min(of_parts(&self.options));
+        let part = self.parts.acquire_many(u32::try_from(pages).unwrap_or(u32::MAX)).await.ok();
+        [part, self.memory(bytes).await]
     }
 
     /// Writes of one object, or of one more thing.
@@ -320,6 +334,7 @@ impl Engine {
             slots: Slots::new(options.connections, options.refusals.clone()),
             large: Semaphore::new(LARGE),
             memory: Semaphore::new(usize::try_from(options.memory / PAGE).unwrap_or(1).max(1)),
+            parts: Semaphore::new(usize::try_from(of_parts(&options)).unwrap_or(1)),
             free_at: Mutex::new(Instant::now()),
             writing: Arc::default(),
             index: Mutex::new(index),

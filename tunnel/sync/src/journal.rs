@@ -35,6 +35,9 @@ pub struct Done {
     /// The store's receipt for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,
+    /// Whether the receipt names the MD5 of the part. It is not computed for stores that report another checksum.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub md5: bool,
 }
 
 /// A journal.
@@ -83,7 +86,8 @@ mod tests {
     fn a_torn_line_loses_only_its_part() {
         let source = Stamp { size: 25, modified: 7, etag: Some("\"x\"".into()) };
         let header = Header { name: "a/b".into(), source: source.clone(), part: 10, upload: None };
-        let done = |n: u32, length| Done { n, sums: Sums { length, ..Sums::default() }, receipt: None };
+        let done =
+            |n: u32, length| Done { n, sums: Sums { length, ..Sums::default() }, receipt: None, md5: false };
         let text =
             [line(&header), line(&done(2, 5)), line(&done(0, 10)), line(&done(1, 9)), line(&done(9, 10))];
         let whole = Journal::parse(&text.concat()).unwrap();

@@ -36,6 +36,8 @@ pub struct Remote {
     pub prefix: String,
     /// The URL of the folder, for messages, without a slash at the end.
     pub url: String,
+    /// Whether the store has a CRC of every object, as Google Cloud Storage has: no other sum is computed for it.
+    pub keeps_crc: bool,
 }
 
 impl Place {

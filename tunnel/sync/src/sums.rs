@@ -8,6 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use crc_fast::CrcAlgorithm::{Crc32Iscsi, Crc64Nvme};
 use crc_fast::{Digest, checksum_combine};
 use http::HeaderMap;
+use md5::{Digest as _, Md5};
+use object_store::PutPayload;
 use serde::{Deserialize, Serialize};
 
 /// The metadata under which a sum of ours is stored with an object.
@@ -89,6 +91,8 @@ pub struct Reported {
     pub crc32c: Option<u64>,
     /// CRC-64/NVME.
     pub crc64: Option<u64>,
+    /// Whether its tags are the MD5 of what it was sent.
+    pub md5: bool,
 }
 
 /// How an object was verified.
@@ -99,6 +103,8 @@ pub enum Verified {
     StoreCrc64,
     /// Against the CRC-32C that the store computed.
     StoreCrc32c,
+    /// Against the MD5 that the store computed, of the object or of each of its parts.
+    StoreMd5,
     /// Against the sum that an earlier upload of ours recorded.
     Metadata,
     /// It was read again.
@@ -129,8 +135,19 @@ impl Reported {
     /// Compares the strongest sum there is; `None` if the store reports none.
     pub fn agrees(self, sums: Sums) -> Option<(bool, Verified)> {
         let crc64 = self.crc64.map(|sum| (sum == sums.crc64, Verified::StoreCrc64));
-        crc64.or_else(|| self.crc32c.map(|sum| (sum == sums.crc32c, Verified::StoreCrc32c)))
+        let crc = crc64.or_else(|| self.crc32c.map(|sum| (sum == sums.crc32c, Verified::StoreCrc32c)));
+        crc.or(self.md5.then_some((true, Verified::StoreMd5)))
     }
+}
+
+/// Whether a store's tag or receipt names the MD5 of what it was sent. It does in S3, except for objects that are encrypted with
+/// keys of the customer or of KMS, and in most other stores
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html>).
+pub fn names_md5(receipt: &str, sent: &PutPayload) -> bool {
+    let mut hasher = Md5::new();
+    sent.iter().for_each(|piece| hasher.update(piece));
+    let digest: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    receipt.contains(&digest)
 }
 
 /// Base64 of a big-endian number of that many bytes.

@@ -210,6 +210,11 @@ impl Log {
         self.0.lock().0.done.values().fold(Sums::default(), |sums, done| sums.then(done.sums))
     }
 
+    /// Whether the store has confirmed every part by its MD5.
+    fn confirmed(&self) -> bool {
+        self.0.lock().0.done.values().all(|done| done.md5)
+    }
+
     fn receipts(&self) -> Vec<object_store::multipart::PartId> {
         let receipt = |done: &Done| object_store::multipart::PartId {
             content_id: done.receipt.clone().unwrap_or_default(),

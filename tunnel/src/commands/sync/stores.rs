@@ -52,6 +52,7 @@ pub(super) fn place(
                 write: built(base)?,
                 prefix: prefix.clone(),
                 url,
+                keeps_crc: false,
             }))
         }
         Location::Google { bucket, prefix } => {
@@ -84,6 +85,7 @@ pub(super) fn place(
                 write: Arc::new(write),
                 prefix: prefix.clone(),
                 url,
+                keeps_crc: true,
             }))
         }
     }

@@ -89,7 +89,8 @@ impl Shared {
                     slot.moved(sums.length);
                     drop(slot);
                     self.step(Step::Journal).await;
-                    log.add(Done { n, sums, receipt: None }).map_err(|error| SyncError::io(label, &error))
+                    log.add(Done { n, sums, receipt: None, md5: false })
+                        .map_err(|error| SyncError::io(label, &error))
                 }
             };
             stream::iter(missing)

@@ -8,7 +8,7 @@ use object_store::path::Path;
 use object_store::{Attribute, Attributes, GetOptions, PutMode, PutMultipartOptions, PutOptions, PutPayload};
 use parking_lot::Mutex;
 
-use super::{Expected, Log, PARTS, differs, short};
+use super::{Expected, Log, PARTS, blocking, differs, short};
 use crate::engine::{Event, Shared, Step};
 use crate::error::{Kind, SyncError};
 use crate::journal::{Done, Header, Journal};
@@ -16,7 +16,10 @@ use crate::local;
 use crate::parts::{self, Parts};
 use crate::place::{self, Remote};
 use crate::plan::{Entry, Stamp};
-use crate::sums::{Hasher, METADATA, Reported, Sums, Verified};
+use crate::sums::{Hasher, METADATA, Reported, Sums, Verified, names_md5};
+
+/// In the receipt of a part whose CRC-64/NVME the store has computed. Then it has that of the object, too.
+const CRC64: &str = "<ChecksumCRC64NVME>";
 
 impl Shared {
     /// Writes an object to a store.
@@ -44,10 +47,13 @@ impl Shared {
         attributes.insert(Attribute::Metadata(METADATA.into()), format!("{:016x}", sums.crc64).into());
         let options = PutOptions { mode: PutMode::Overwrite, attributes, ..PutOptions::default() };
         self.step(Step::Request).await;
-        let put = remote.write.put_opts(&path, pieces, options).await;
+        let put = remote.write.put_opts(&path, pieces.clone(), options).await;
         let put = put.map_err(|error| SyncError::store(&label, &error))?;
         self.progress.event(&Event::Bytes(sums.length));
-        let reported = put.extensions.get::<Reported>().copied().unwrap_or_default();
+        let mut reported = put.extensions.get::<Reported>().copied().unwrap_or_default();
+        if let (None, Some(tag)) = (reported.agrees(sums), put.e_tag.clone()) {
+            reported.md5 = blocking(move || names_md5(&tag, &pieces)).await;
+        }
         let stamp = Stamp { size: sums.length, modified: 0, etag: put.e_tag };
         let confirmed = self.confirm(remote, &path, &label, stamp, sums, reported).await?;
         slot.moved(sums.length);
@@ -141,7 +147,8 @@ impl Shared {
         match completed {
             Ok(put) => {
                 let stamp = Stamp { size: entry.stamp.size, modified: 0, etag: put.e_tag };
-                let confirmed = self.confirm(remote, path, label, stamp, sums, Reported::default()).await;
+                let reported = Reported { md5: log.confirmed(), ..Reported::default() };
+                let confirmed = self.confirm(remote, path, label, stamp, sums, reported).await;
                 self.step(Step::Journal).await;
                 local::remove(&file).map_err(|error| failed(&error))?;
                 confirmed
@@ -182,17 +189,26 @@ impl Shared {
         let send = |n: u32| async move {
             let range = parts.range(n);
             let length = range.end - range.start;
-            let _memory = self.memory(length).await;
+            let _memory = self.part_memory(length).await;
             let mut slot = self.slot().await;
             let opened = self.open(entry, Some(range), false).await?;
             let (pieces, sums) = self.collect(opened.bytes, length, label).await?;
             self.step(Step::Request).await;
-            let put = remote.write.put_part(path, upload, n as usize, pieces).await;
-            let receipt = Some(put.map_err(|error| SyncError::store(label, &error))?.content_id);
+            let put = remote.write.put_part(path, upload, n as usize, pieces.clone()).await;
+            let receipt = put.map_err(|error| SyncError::store(label, &error))?.content_id;
             slot.moved(length);
+            drop(slot);
             self.progress.event(&Event::Bytes(length));
+            let md5 = match remote.keeps_crc || receipt.contains(CRC64) {
+                true => false,
+                false => {
+                    let receipt = receipt.clone();
+                    blocking(move || names_md5(&receipt, &pieces)).await
+                }
+            };
             self.step(Step::Journal).await;
-            log.add(Done { n, sums, receipt }).map_err(|error| SyncError::io(label, &error))
+            log.add(Done { n, sums, receipt: Some(receipt), md5 })
+                .map_err(|error| SyncError::io(label, &error))
         };
         let most = self.options.connections.min(PARTS);
         stream::iter(missing).map(send).buffer_unordered(most).try_collect::<()>().await

@@ -88,6 +88,7 @@ impl End {
                 write: Arc::clone(store) as Arc<dyn Objects>,
                 prefix: "top/data".into(),
                 url: format!("mem://{name}/top/data"),
+                keeps_crc: false,
             }),
         }
     }
@@ -358,6 +359,18 @@ fn an_upload_without_a_checksum_of_the_store_is_read_again() {
     let mut told = back.told.0.lock().clone();
     told.sort();
     assert_eq!(told, ["big Size", "small Metadata"]);
+}
+
+#[test]
+fn an_upload_whose_tags_are_md5_is_not_read_again() {
+    let lab = Lab::new(false, true, false);
+    lab.source.fill(&large(3));
+    lab.source.fill(&Tree::from([("small".into(), vec![5])]));
+    lab.dest.recorder().unwrap().md5.store(true, Ordering::Relaxed);
+    assert_eq!(lab.run(None, |_| ()).unwrap().unwrap().copied, 2);
+    let mut told = lab.told.0.lock().clone();
+    told.sort();
+    assert_eq!(told, ["big StoreMd5", "small StoreMd5"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::TryStreamExt as _;
 use futures_util::stream::BoxStream;
+use md5::{Digest as _, Md5};
 use object_store::memory::InMemory;
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
@@ -38,6 +39,8 @@ pub(crate) struct Recorder {
     pub(crate) service: Option<Service>,
     /// It lists objects without tags, with the time in nanoseconds. Answers have whole seconds.
     pub(crate) untagged: AtomicBool,
+    /// Its tags and receipts are MD5.
+    pub(crate) md5: AtomicBool,
 }
 
 /// A store at a distance, with some workers that serve one request each.
@@ -79,6 +82,7 @@ impl Recorder {
             corrupt: AtomicU64::new(0),
             service: None,
             untagged: AtomicBool::new(false),
+            md5: AtomicBool::new(false),
         })
     }
 
@@ -88,10 +92,17 @@ impl Recorder {
         }
     }
 
+    fn tag(&self, sent: &PutPayload) -> Option<String> {
+        let bytes = sent.iter().flatten().copied().collect::<Vec<u8>>();
+        self.md5.load(Ordering::Relaxed).then(|| {
+            format!("\"{}\"", Md5::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        })
+    }
+
     async fn reported(&self, path: &Path) -> Result<Reported> {
         let bytes = self.inner.get(path).await?.bytes().await?;
         let sums = Sums::of(&bytes);
-        Ok(Reported { crc32c: Some(sums.crc32c), crc64: None })
+        Ok(Reported { crc32c: Some(sums.crc32c), ..Reported::default() })
     }
 }
 
@@ -106,9 +117,11 @@ impl ObjectStore for Recorder {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         self.served().await;
         let sums = payload.iter().fold(Sums::default(), |sums, piece| sums.then(Sums::of(piece)));
+        let tag = self.tag(&payload);
         let mut put = self.inner.put_opts(path, payload, options).await?;
+        put.e_tag = tag.or(put.e_tag);
         if self.service.is_some() {
-            put.extensions.insert(Reported { crc32c: Some(sums.crc32c), crc64: None });
+            put.extensions.insert(Reported { crc32c: Some(sums.crc32c), ..Reported::default() });
         }
         Ok(put)
     }
@@ -182,7 +195,9 @@ impl MultipartStore for Recorder {
         if self.done_writes.lock().contains(&(path.to_string(), part)) {
             self.repeated.lock().push(format!("write {path} {part}"));
         }
-        self.inner.put_part(path, id, part, data).await
+        let tag = self.tag(&data);
+        let put = self.inner.put_part(path, id, part, data).await?;
+        Ok(tag.map_or(put, |content_id| PartId { content_id }))
     }
 
     async fn complete_multipart(
