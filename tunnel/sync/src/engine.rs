@@ -18,11 +18,11 @@ use crate::error::SyncError;
 use crate::filter::Filter;
 use crate::index::Index;
 use crate::local;
-use crate::parts;
+use crate::parts::{self, Parts};
 use crate::place::Place;
 use crate::plan::{Entry, Plan, plan};
 use crate::sums::{Sums, Verified};
-use crate::transfer::blocking;
+use crate::transfer::{self, blocking};
 
 /// Bytes of parts in memory. The process takes about half as much again; a larger part is alone.
 const MEMORY: u64 = 64 << 20;
@@ -193,7 +193,6 @@ pub(crate) struct Shared {
     pub(crate) index: Mutex<File>,
     pub(crate) touched: Mutex<BTreeSet<PathBuf>>,
     slots: Slots,
-    large: Semaphore,
     memory: Semaphore,
     /// What of the memory parts may use, so that they keep no small object waiting.
     parts: Semaphore,
@@ -219,10 +218,29 @@ impl Shared {
         self.slots.take().await
     }
 
-    /// Waits until one more object of several parts may be in transfer.
-    pub(crate) async fn large(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.large.acquire().await.ok()
+    /// Whether an object is transferred by one request.
+    pub(crate) fn is_whole(&self, entry: &Entry) -> bool {
+        Parts::of(entry.stamp.size, self.part()).count() == 1
+    }
+
+    /// The preferred size of a part; those of an upload have a lower limit.
+    pub(crate) fn part(&self) -> u64 {
+        match self.dest {
+            Place::Folder(_) => self.options.part,
+            Place::Store(_) => self.options.part.max(self.options.smallest),
+        }
+    }
+
+    /// Waits for the memory and the slot of an object that is transferred by one request.
+    pub(crate) async fn turn(&self, entry: &Entry) -> Turn<'_> {
+        if !self.is_whole(entry) {
+            return Turn::default();
+        }
+        let memory = match self.dest {
+            Place::Folder(_) => entry.stamp.size.min(transfer::RECEIVING),
+            Place::Store(_) => entry.stamp.size,
+        };
+        Turn { _memory: self.memory(memory).await, slot: Some(self.slot().await) }
     }
 
     /// Waits until `bytes` fit into the memory for parts.
@@ -259,6 +277,13 @@ impl Shared {
         };
         tokio::time::sleep_until(until).await;
     }
+}
+
+/// What an object that is transferred by one request has before it begins.
+#[derive(Default)]
+pub(crate) struct Turn<'a> {
+    _memory: Option<SemaphorePermit<'a>>,
+    pub(crate) slot: Option<Slot<'a>>,
 }
 
 /// Writes on threads that may block. They go on if their transfer is dropped, so whoever begins it again waits until they are
@@ -332,7 +357,6 @@ impl Engine {
         };
         let shared = Shared {
             slots: Slots::new(options.connections, options.refusals.clone()),
-            large: Semaphore::new(LARGE),
             memory: Semaphore::new(usize::try_from(options.memory / PAGE).unwrap_or(1).max(1)),
             parts: Semaphore::new(usize::try_from(of_parts(&options)).unwrap_or(1)),
             free_at: Mutex::new(Instant::now()),
@@ -422,8 +446,14 @@ impl Engine {
             shared.progress.event(&Event::Failed(&SyncError::new(shared.dest.label_of(name), *why)));
             summary.failed += 1;
         }
-        let transfers = stream::iter(plan.copy.iter().cloned()).map(|entry| shared.object(entry));
-        let mut transfers = std::pin::pin!(transfers.buffer_unordered(2 * shared.options.connections));
+        let (whole, large): (Vec<&Entry>, Vec<&Entry>) =
+            plan.copy.iter().partition(|entry| shared.is_whole(entry));
+        let large = stream::iter(large).map(|entry| shared.object(entry.clone(), None));
+        // They wait for their slots one after the other: parts of large objects that wait too have their turn soon.
+        let whole = stream::iter(whole).then(async |entry| (entry.clone(), shared.turn(entry).await));
+        let whole = whole.map(|(entry, turn)| shared.object(entry, Some(turn)));
+        let whole = whole.buffer_unordered(2 * shared.options.connections);
+        let mut transfers = std::pin::pin!(stream::select(large.buffer_unordered(LARGE), whole));
         while let Some(done) = transfers.next().await {
             match done {
                 Ok((entry, verified)) => {

@@ -12,6 +12,8 @@
 mod receive;
 mod send;
 
+pub(crate) use receive::MEMORY as RECEIVING;
+
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -24,7 +26,7 @@ use object_store::{Attribute, GetOptions, GetRange};
 use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
-use crate::engine::{Event, Shared, Step};
+use crate::engine::{Event, Shared, Step, Turn};
 use crate::error::{Kind, SyncError};
 use crate::index::Record;
 use crate::journal::{self, Done, Journal};
@@ -68,13 +70,21 @@ impl Expected {
 
 impl Shared {
     /// Transfers one object, from the beginning or from where an earlier run stopped.
-    pub(crate) async fn object(&self, mut entry: Entry) -> Result<(Entry, Verified), SyncError> {
+    pub(crate) async fn object(
+        &self,
+        mut entry: Entry,
+        mut turn: Option<Turn<'_>>,
+    ) -> Result<(Entry, Verified), SyncError> {
         let mut restarts = 0;
         let writes = self.writes();
         loop {
+            let turn = match turn.take() {
+                Some(turn) => turn,
+                None => self.turn(&entry).await,
+            };
             let done = match &self.dest {
-                Place::Folder(root) => self.receive(&entry, root, &writes).await,
-                Place::Store(remote) => self.send(&entry, remote).await,
+                Place::Folder(root) => self.receive(&entry, root, &writes, turn).await,
+                Place::Store(remote) => self.send(&entry, remote, turn).await,
             };
             match done {
                 Ok((dest, verified)) => {

@@ -10,7 +10,7 @@ use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
 
 use super::{Expected, Log, PARTS, differs, short};
-use crate::engine::{Event, Shared, Step, Writes};
+use crate::engine::{Event, Shared, Step, Turn, Writes};
 use crate::error::SyncError;
 use crate::journal::{Done, Header, Journal};
 use crate::local::{self, Paths};
@@ -21,7 +21,7 @@ use crate::sums::{Hasher, Sums, Verified};
 /// What is written to a file at once.
 const WRITE: usize = 256 << 10;
 /// Memory of a part that is on its way to a file: what is written at once, and as much again in the HTTP client.
-const MEMORY: u64 = 2 * WRITE as u64;
+pub(crate) const MEMORY: u64 = 2 * WRITE as u64;
 
 impl Shared {
     /// Writes an object to a file.
@@ -30,16 +30,11 @@ impl Shared {
         entry: &Entry,
         root: &Path,
         writes: &Writes,
+        mut turn: Turn<'_>,
     ) -> Result<(Stamp, Verified), SyncError> {
         let label = self.dest.label_of(&entry.name);
         let failed = |error: &std::io::Error| SyncError::io(&label, error);
         let paths = Paths::of(root, &entry.name);
-        // What waits for its turn has no open file.
-        let whole = Parts::of(entry.stamp.size, self.options.part).count() == 1;
-        let (_memory, slot, _large) = match whole {
-            true => (self.memory(entry.stamp.size.min(MEMORY)).await, Some(self.slot().await), None),
-            false => (None, None, self.large().await),
-        };
         self.step(Step::Write).await;
         let (name, stamp, at) = (entry.name.clone(), entry.stamp.clone(), paths.clone());
         let opened = writes.run(move || local::resume(&at, &name, &stamp)).await;
@@ -47,11 +42,11 @@ impl Shared {
         let file = Arc::new(file);
         let parts = match &before {
             Some(journal) => Parts::exactly(entry.stamp.size, journal.header.part),
-            None => Parts::of(entry.stamp.size, self.options.part),
+            None => Parts::of(entry.stamp.size, self.part()),
         };
         let count = parts.count();
         let (sums, expected) = if count == 1 {
-            let mut slot = match slot {
+            let mut slot = match turn.slot.take() {
                 Some(slot) => slot,
                 None => self.slot().await,
             };
@@ -62,7 +57,7 @@ impl Shared {
             (sums, expected)
         } else {
             // A journal with smaller parts.
-            drop(slot);
+            drop(turn);
             let head = self.open(entry, None, true).await?;
             let expected = Expected { reported: head.reported, recorded: head.recorded };
             let header = Header {

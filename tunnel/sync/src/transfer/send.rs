@@ -9,7 +9,7 @@ use object_store::{Attribute, Attributes, GetOptions, PutMode, PutMultipartOptio
 use parking_lot::Mutex;
 
 use super::{Expected, Log, PARTS, blocking, differs, short};
-use crate::engine::{Event, Shared, Step};
+use crate::engine::{Event, Shared, Step, Turn};
 use crate::error::{Kind, SyncError};
 use crate::journal::{Done, Header, Journal};
 use crate::local;
@@ -23,21 +23,22 @@ const CRC64: &str = "<ChecksumCRC64NVME>";
 
 impl Shared {
     /// Writes an object to a store.
-    pub(super) async fn send(&self, entry: &Entry, remote: &Remote) -> Result<(Stamp, Verified), SyncError> {
+    pub(super) async fn send(
+        &self,
+        entry: &Entry,
+        remote: &Remote,
+        mut turn: Turn<'_>,
+    ) -> Result<(Stamp, Verified), SyncError> {
         let label = self.dest.label_of(&entry.name);
         let path = remote.path(&entry.name)?;
-        // Parts of an upload have a lower limit.
-        let parts = Parts::of(entry.stamp.size, self.options.part.max(self.options.smallest));
+        let parts = Parts::of(entry.stamp.size, self.part());
         if parts.part() > parts::LARGEST {
             return Err(SyncError::new(label, "is too large: an upload has at most 10,000 parts of 96 MiB")
                 .hint("split the file"));
         }
         if parts.count() > 1 {
-            let _large = self.large().await;
             return self.send_parts(entry, remote, &path, parts, &label).await;
         }
-        let _memory = self.memory(entry.stamp.size).await;
-        let mut slot = self.slot().await;
         let opened = self.open(entry, None, false).await?;
         let expected = Expected { reported: opened.reported, recorded: opened.recorded };
         let (pieces, sums) = self.collect(opened.bytes, entry.stamp.size, &label).await?;
@@ -56,7 +57,9 @@ impl Shared {
         }
         let stamp = Stamp { size: sums.length, modified: 0, etag: put.e_tag };
         let confirmed = self.confirm(remote, &path, &label, stamp, sums, reported).await?;
-        slot.moved(sums.length);
+        if let Some(slot) = &mut turn.slot {
+            slot.moved(sums.length);
+        }
         Ok(confirmed)
     }
 
