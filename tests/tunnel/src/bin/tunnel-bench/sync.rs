@@ -8,10 +8,10 @@ mod tool;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -142,25 +142,40 @@ impl Storage {
         }
         let served = owned()?;
         fs::create_dir(served.path().join("bench"))?;
-        let copied = std::process::Command::new("cp")
-            .arg("-r")
-            .args([files.path(), &served.path().join("bench/data")])
-            .status()?;
-        ensure!(copied.success(), "cp: {copied}");
         let digests = tree(files.path())?;
         let bytes = (small + LARGE * large) as u64;
-        Ok(Self { served, files, digests, bytes })
+        let storage = Self { served, files, digests, bytes };
+        storage.fill()?;
+        Ok(storage)
+    }
+
+    /// Uploads the files. The server would not know the tags of files that were copied into its folder.
+    fn fill(&self) -> Result<()> {
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let server = self.start(Command::new(program("s3s-fs")?), address)?;
+        wait_for(Duration::from_secs(20), "storage", || Ok(Some(TcpStream::connect(address)?)))
+            .with_context(|| server.log())?;
+        let state = tempfile::tempdir()?;
+        let mut command = Command::new(Implementation::WarrenTunnel.path()?);
+        command.args(["sync", "--direct", "--quiet", "--state"]).arg(state.path());
+        command.arg(self.files.path()).arg("s3://bench/data");
+        tool::UNSET.iter().for_each(|name| _ = command.env_remove(name));
+        let status = command.envs(tool::environment(&format!("http://{address}"))).status()?;
+        ensure!(status.success(), "sync: {status}");
+        Ok(())
+    }
+
+    fn start(&self, mut command: Command, address: SocketAddr) -> Result<Daemon> {
+        command.args(["--host", &address.ip().to_string(), "--port", &address.port().to_string()]);
+        command.args(["--access-key", tool::KEY, "--secret-key", tool::SECRET]).arg(self.served.path());
+        Daemon::start(command.env("RUST_LOG", "error"))
     }
 
     /// A server of S3 on the gateway's host.
     fn serve(&self, road: &Road) -> Result<Daemon> {
         let host = &road.lab.hosts[1];
         let address = SocketAddr::new(Side::Right.inner(Family::V4), STORAGE);
-        let mut command = host.command(program("s3s-fs")?);
-        command.args(["--host", &address.ip().to_string(), "--port", &STORAGE.to_string()]);
-        command.args(["--access-key", tool::KEY, "--secret-key", tool::SECRET]).arg(self.served.path());
-        command.env("RUST_LOG", "error");
-        let server = Daemon::start(&mut command)?;
+        let server = self.start(host.command(program("s3s-fs")?), address)?;
         wait_for(Duration::from_secs(20), "storage", || {
             Ok(Some(host.inside(move || Ok(TcpStream::connect(address)?))?))
         })
