@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures `warren check` on a large plan, beside programs that only read its JSON.
+"""Measures `warren check` on a large plan, next to programs that only read its JSON.
 
     python3 tests/benches/check/compare.py WARREN [RESULTS.json]
 

@@ -32,7 +32,7 @@ pub(crate) enum What {
     Sync,
     /// The address solver, against other crates and Python's netaddr
     Cidr,
-    /// `warren check` on a plan of 60 MB, beside programs that only read its JSON
+    /// `warren check` on a plan of 60 MB, next to programs that only read its JSON
     Check,
     /// The provider: size, start, memory, and plan and apply of 1,000 resources
     Provider,
