@@ -47,6 +47,26 @@ proptest! {
         prop_assert_eq!(own, serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{:?}", text);
     }
 
+    /// Parts that nothing needs are passed over. They have the same errors, at the same place, as parts that are kept: where
+    /// `serde_json` finds one.
+    #[test]
+    fn json_that_is_passed_over_is_what_is_kept(
+        start in " {0,9}",
+        text in r"[a-zé{}0-9,: ]{0,20}",
+        mark in r#"|\\\\|\\"|\\x|\\u00e9|\\ud800|"|\x00|\x1f|\x7f|\n"#,
+        end in r#"[a-zé ]{0,20}"?[, ]{0,2}"#,
+    ) {
+        let (mut found, mut valid) = (Vec::new(), true);
+        for key in ["outputs", "outputz"] {
+            let text = format!("{{\"{key}\":{start}[\"{text}{mark}{end}]}}");
+            valid = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+            let errors = read(&Source { name: "a.json", text: &text, owner: None }).unwrap_err();
+            found.extend(errors.into_iter().find(|error| error.message.starts_with("not valid JSON")));
+        }
+        prop_assert_eq!(found.len(), if valid { 0 } else { 2 });
+        prop_assert!(valid || found[0] == found[1], "{:?}", found);
+    }
+
     #[test]
     fn quoted_texts_are_read_as_serde_json_reads_them(name in "\\PC{1,40}") {
         prop_assume!(!name.contains('/'));

@@ -3,7 +3,6 @@
 use super::{Entry, Key, Kind, MAX_DEPTH, Node, Outline, Want, number, syntax};
 use crate::InputError;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use warren_model::Position;
 
 /// Reads one JSON text.
@@ -13,8 +12,9 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Node, InputError> {
 
 /// Reads the parts of one JSON text that an outline names. The rest must be JSON as well.
 pub(crate) fn parse_outline(file: &str, text: &str, outline: &'static Outline) -> Result<Node, InputError> {
-    let keys = BTreeSet::new();
-    let mut reader = Reader { bytes: text.as_bytes(), text, keys, at: 0, line: 1, start: 0 };
+    let keys = vec![None; KEYS];
+    let (entries, items) = (Vec::new(), Vec::new());
+    let mut reader = Reader { bytes: text.as_bytes(), text, keys, entries, items, at: 0, line: 1, start: 0 };
     let result = reader.value(0, outline).and_then(|node| {
         reader.space();
         if reader.at == reader.bytes.len() { Ok(node) } else { Err("unexpected text after the JSON value") }
@@ -25,13 +25,20 @@ pub(crate) fn parse_outline(file: &str, text: &str, outline: &'static Outline) -
 struct Reader<'a> {
     bytes: &'a [u8],
     text: &'a str,
-    /// The keys so far.
-    keys: BTreeSet<Key>,
+    /// Keys that occurred, each at the place that [`slot`] gives it.
+    keys: Vec<Option<Key>>,
+    /// The entries of the maps and the items of the lists that are being read, the innermost last. Each leaves with a copy of the
+    /// right size.
+    entries: Vec<Entry>,
+    items: Vec<Node>,
     at: usize,
     /// Number of the line, from 1, and where it starts. A line ends between tokens only.
     line: usize,
     start: usize,
 }
+
+/// Number of remembered keys. A large plan has about as many different ones in what is kept of it.
+const KEYS: usize = 1024;
 
 const TOO_DEEP: &str = "values are nested more than 128 levels deep";
 
@@ -94,9 +101,13 @@ impl<'a> Reader<'a> {
         }
         self.space();
         match self.peek() {
-            Some(b'{') => self.members(|reader, _| reader.skip(depth + 1)),
+            Some(b'{') => self.members(|reader| {
+                reader.pass_string()?;
+                reader.colon()?;
+                reader.skip(depth + 1)
+            }),
             Some(b'[') => self.elements(|reader| reader.skip(depth + 1)),
-            Some(b'"') => self.raw().map(|_| ()),
+            Some(b'"') => self.pass_string(),
             Some(b't') => self.word("true", ()),
             Some(b'f') => self.word("false", ()),
             Some(b'n') => self.word("null", ()),
@@ -115,21 +126,31 @@ impl<'a> Reader<'a> {
     }
 
     fn map(&mut self, depth: usize, outline: &'static Outline) -> Step<Vec<Entry>> {
-        let mut entries: Vec<Entry> = Vec::new();
+        let first = self.entries.len();
         let mut later = Vec::new();
-        self.members(|reader, (key, key_at)| {
-            let value = match (outline.of)(&key) {
+        self.members(|reader| {
+            let key_at = reader.position();
+            let key = reader.raw()?;
+            let key = reader.key(&key);
+            reader.colon()?;
+            let value = match (outline.of)(&key, &reader.entries[first..]) {
                 Want::Keep(inner) => reader.value(depth + 1, inner)?,
                 Want::Skip => reader.passed(depth + 1)?,
                 Want::Later { unless, outline } => {
                     reader.space();
-                    later.push((entries.len(), unless, outline, (reader.at, reader.line, reader.start)));
+                    later.push((
+                        reader.entries.len() - first,
+                        unless,
+                        outline,
+                        (reader.at, reader.line, reader.start),
+                    ));
                     reader.passed(depth + 1)?
                 }
             };
-            entries.push(Entry { key, key_at, value });
+            reader.entries.push(Entry { key, key_at, value });
             Ok(())
         })?;
+        let mut entries = self.entries.split_off(first);
         let end = (self.at, self.line, self.start);
         for (index, unless, outline, place) in later {
             if entries.iter().all(|entry| entry.key != unless) {
@@ -139,7 +160,6 @@ impl<'a> Reader<'a> {
         }
         (self.at, self.line, self.start) = end;
         (outline.done)(&mut entries);
-        entries.shrink_to_fit();
         Ok(entries)
     }
 
@@ -151,17 +171,17 @@ impl<'a> Reader<'a> {
     }
 
     fn list(&mut self, depth: usize, outline: &'static Outline) -> Step<Vec<Node>> {
-        let mut items = Vec::new();
+        let first = self.items.len();
         self.elements(|reader| {
-            items.push(reader.value(depth + 1, outline)?);
+            let item = reader.value(depth + 1, outline)?;
+            reader.items.push(item);
             Ok(())
         })?;
-        items.shrink_to_fit();
-        Ok(items)
+        Ok(self.items.split_off(first))
     }
 
-    /// Visits the keys of a map, each followed by its value.
-    fn members(&mut self, mut visit: impl FnMut(&mut Self, (Key, Position)) -> Step<()>) -> Step<()> {
+    /// Visits the members of a map, each a key, a colon, and a value.
+    fn members(&mut self, mut visit: impl FnMut(&mut Self) -> Step<()>) -> Step<()> {
         self.at += 1;
         self.space();
         if self.peek() == Some(b'}') {
@@ -170,12 +190,7 @@ impl<'a> Reader<'a> {
         }
         loop {
             self.space();
-            let key_at = self.position();
-            let key = self.raw()?;
-            let key = self.key(&key);
-            self.space();
-            self.expect(b':', "expected a colon")?;
-            visit(self, (key, key_at))?;
+            visit(self)?;
             self.space();
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -183,6 +198,11 @@ impl<'a> Reader<'a> {
             }
         }
         self.expect(b'}', "expected a comma or a closing brace")
+    }
+
+    fn colon(&mut self) -> Step<()> {
+        self.space();
+        self.expect(b':', "expected a colon")
     }
 
     /// Visits the values of a list.
@@ -206,15 +226,11 @@ impl<'a> Reader<'a> {
 
     /// The shared form of a key.
     fn key(&mut self, text: &str) -> Key {
-        if let Some(known) = self.keys.get(text) {
+        let known = &mut self.keys[slot(text)];
+        if let Some(known) = known.as_ref().filter(|known| *known == text) {
             return known.clone();
         }
-        let key = Key::from(text);
-        // A map of very many different names shares nothing.
-        if self.keys.len() < 10_000 {
-            self.keys.insert(key.clone());
-        }
-        key
+        known.insert(Key::from(text)).clone()
     }
 
     fn number(&mut self) -> Step<&'a str> {
@@ -258,22 +274,53 @@ impl<'a> Reader<'a> {
         let mut out = Cow::Borrowed("");
         loop {
             let start = self.at;
-            while self.peek().is_some_and(|byte| byte != b'"' && byte != b'\\' && byte >= 0x20) {
-                self.at += 1;
-            }
+            self.plain();
             out += &self.text[start..self.at];
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(out);
-                }
-                Some(b'\\') => {
-                    let c = self.escape()?;
-                    out.to_mut().push(c);
-                }
-                Some(_) => return Err("control character in a string"),
-                None => return Err("unterminated string"),
+            match self.mark()? {
+                Some(c) => out.to_mut().push(c),
+                None => return Ok(out),
             }
+        }
+    }
+
+    /// Passes over a string.
+    fn pass_string(&mut self) -> Step<()> {
+        self.expect(b'"', "expected a string in double quotes")?;
+        loop {
+            self.plain();
+            if self.mark()?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes over the characters of a string up to a quote, an escape sequence, or a control character.
+    fn plain(&mut self) {
+        while let Some(word) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
+            match marked(u64::from_le_bytes(*word)) {
+                0 => self.at += word.len(),
+                marks => {
+                    // The lowest mark is that of the first byte.
+                    self.at += marks.trailing_zeros() as usize / 8;
+                    return;
+                }
+            }
+        }
+        while self.peek().is_some_and(|byte| byte != b'"' && byte != b'\\' && byte >= 0x20) {
+            self.at += 1;
+        }
+    }
+
+    /// What stops plain characters: the character of an escape sequence, or none at the end of the string.
+    fn mark(&mut self) -> Step<Option<char>> {
+        match self.peek() {
+            Some(b'"') => {
+                self.at += 1;
+                Ok(None)
+            }
+            Some(b'\\') => self.escape().map(Some),
+            Some(_) => Err("control character in a string"),
+            None => Err("unterminated string"),
         }
     }
 
@@ -318,4 +365,22 @@ impl<'a> Reader<'a> {
         self.at += 4;
         Ok(code)
     }
+}
+
+/// The bytes of a word that are quotes, backslashes, or control characters: the highest bit of each, up to the first one. Bits above
+/// that are not reliable.
+fn marked(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH;
+    let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    below(word, 0x20) | equal(b'"') | equal(b'\\')
+}
+
+/// The place of a key among the remembered ones.
+fn slot(text: &str) -> usize {
+    // FNV-1a. Two keys at one place displace each other, and are only stored more often.
+    let hash =
+        text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (hash ^ (hash >> 16)) as usize % KEYS
 }

@@ -98,7 +98,8 @@ impl std::fmt::Display for Key {
 
 /// The parts of a map that are kept, and what happens to it after it was read.
 pub(crate) struct Outline {
-    pub(crate) of: fn(&str) -> Want,
+    /// Decides on a key from it and from the entries before it.
+    pub(crate) of: fn(&str, &[Entry]) -> Want,
     pub(crate) done: fn(&mut Vec<Entry>),
 }
 
@@ -114,7 +115,7 @@ pub(crate) enum Want {
 
 impl Outline {
     /// Everything.
-    pub(crate) const ALL: Outline = Outline { of: |_| Want::Keep(&Outline::ALL), done: |_| {} };
+    pub(crate) const ALL: Outline = Outline { of: |_, _| Want::Keep(&Outline::ALL), done: |_| {} };
 }
 
 impl Node {

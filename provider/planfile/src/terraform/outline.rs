@@ -5,7 +5,7 @@ use crate::node::{Entry, Kind, Outline, Want};
 
 /// A plan, a state, or any other JSON.
 pub(crate) const FILE: Outline = Outline {
-    of: |key| match key {
+    of: |key, _| match key {
         "resource_changes" => Want::Keep(&CHANGES),
         // The same values as in the changes, and before them.
         "planned_values" => Want::Later { unless: "resource_changes", outline: &VALUES },
@@ -27,20 +27,20 @@ pub(crate) const FILE: Outline = Outline {
 };
 
 /// `{NAME: {value: ...}}`, of which texts are read.
-const VARIABLES: Outline = Outline { of: |_| Want::Keep(&VARIABLE), done: |_| {} };
+const VARIABLES: Outline = Outline { of: |_, _| Want::Keep(&VARIABLE), done: |_| {} };
 const VARIABLE: Outline =
-    Outline { of: |key| if key == "value" { Want::Keep(&TEXT) } else { Want::Skip }, done: |_| {} };
-const TEXT: Outline = Outline { of: |_| Want::Skip, done: |_| {} };
+    Outline { of: |key, _| if key == "value" { Want::Keep(&TEXT) } else { Want::Skip }, done: |_| {} };
+const TEXT: Outline = Outline { of: |_, _| Want::Skip, done: |_| {} };
 
 /// The state before a plan: `{values: ...}`.
 const STATE: Outline = Outline {
-    of: |key| if key == "values" { Want::Keep(&VALUES) } else { Want::Keep(&Outline::ALL) },
+    of: |key, _| if key == "values" { Want::Keep(&VALUES) } else { Want::Keep(&Outline::ALL) },
     done: |_| {},
 };
 
 /// `{root_module: ...}`.
 const VALUES: Outline = Outline {
-    of: |key| match key {
+    of: |key, _| match key {
         "root_module" => Want::Keep(&MODULE),
         "outputs" => Want::Skip,
         _ => Want::Keep(&Outline::ALL),
@@ -49,7 +49,7 @@ const VALUES: Outline = Outline {
 };
 
 const MODULE: Outline = Outline {
-    of: |key| match key {
+    of: |key, _| match key {
         "resources" => Want::Keep(&CHANGES),
         "child_modules" => Want::Keep(&MODULE),
         _ => Want::Keep(&Outline::ALL),
@@ -57,17 +57,47 @@ const MODULE: Outline = Outline {
     done: |_| {},
 };
 
-/// A resource, in a list.
-const CHANGES: Outline = Outline { of: |_| Want::Keep(&Outline::ALL), done: forget };
+/// A resource, in a list. Terraform writes its type before its attributes, which most resources do not need.
+const CHANGES: Outline = Outline {
+    of: |key, before| match key {
+        "address" | "mode" | "name" | "type" => Want::Keep(&Outline::ALL),
+        _ if !is_forgotten(before) => Want::Keep(&Outline::ALL),
+        "change" => Want::Keep(&CHANGE),
+        "instances" => Want::Keep(&INSTANCE),
+        _ if SKELETON.contains(&key) => Want::Keep(&Outline::ALL),
+        _ => Want::Skip,
+    },
+    done: forget,
+};
+
+/// The change of a resource without a role.
+const CHANGE: Outline = Outline {
+    of: |key, _| if key == "actions" { Want::Keep(&Outline::ALL) } else { Want::Skip },
+    done: |_| {},
+};
+
+/// An instance of a resource without a role.
+const INSTANCE: Outline = Outline {
+    of: |key, _| match key {
+        "deposed" | "index_key" => Want::Keep(&Outline::ALL),
+        _ => Want::Skip,
+    },
+    done: |_| {},
+};
+
+/// Whether a resource, of which these entries are known, is neither drawn nor checked.
+fn is_forgotten(entries: &[Entry]) -> bool {
+    let kind = entries.iter().find(|entry| entry.key == "type").and_then(|entry| entry.value.text());
+    kind.is_some_and(|kind| role(kind).is_none())
+}
 
 /// Removes the attributes of a resource that is neither drawn nor checked. Its address stays, because it shows which instances
 /// of a module exist.
 fn forget(entries: &mut Vec<Entry>) {
-    let kind = entries.iter().find(|entry| entry.key == "type").and_then(|entry| entry.value.text());
-    if kind.is_none_or(|kind| role(kind).is_some()) {
+    if !is_forgotten(entries) {
         return;
     }
-    entries.retain(|entry| SKELETON.contains(&entry.key.as_str()));
+    keep(entries, SKELETON);
     for entry in entries {
         match (entry.key.as_str(), &mut entry.value.kind) {
             ("change", Kind::Map(parts)) => keep(parts, &["actions"]),
@@ -94,4 +124,41 @@ const SKELETON: &[&str] =
 fn keep(parts: &mut Vec<Entry>, keys: &[&str]) {
     parts.retain(|part| keys.contains(&part.key.as_str()));
     parts.shrink_to_fit();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::{Node, parse_outline};
+
+    /// Reads everything before it forgets.
+    const WIDE: Outline = Outline {
+        of: |_, _| Want::Keep(&Outline { of: |_, _| Want::Keep(&Outline::ALL), done: forget }),
+        done: |_| {},
+    };
+    const NARROW: Outline = Outline { of: |_, _| Want::Keep(&CHANGES), done: |_| {} };
+
+    fn resources(text: &str, outline: &'static Outline) -> Vec<Entry> {
+        let tree: Node = parse_outline("plan.json", text, outline).unwrap();
+        let lists = ["resource_changes", "resources"];
+        tree.entries().iter().filter(|entry| lists.contains(&entry.key.as_str())).cloned().collect()
+    }
+
+    #[test]
+    fn what_is_passed_over_is_what_would_be_forgotten() {
+        let state = r#"{"version": 4, "resources": [
+            {"module": "module.a", "mode": "managed", "type": "null_resource", "name": "n", "provider": "p", "instances": [
+                {"index_key": 0, "schema_version": 0, "attributes": {"id": "1", "triggers": {"a": "}"}}, "private": "x"},
+                {"index_key": 1, "deposed": "d", "attributes": {"id": "2"}, "dependencies": ["a"]}]},
+            {"mode": "managed", "type": "aws_vpc", "name": "v", "instances": [{"attributes": {"cidr_block": "10.0.0.0/8"}}]},
+            {"instances": [{"index_key": "k", "attributes": {"id": "3"}}], "mode": "managed", "type": "null_resource", "name": "m"}]}"#;
+        let plan = include_str!("../../../../tests/plans/corpus/vpc-module.json");
+        for text in [state, plan] {
+            let found = resources(text, &NARROW);
+            assert!(!found.is_empty());
+            assert_eq!(found, resources(text, &WIDE));
+        }
+        // A type without a role is among them.
+        assert!(plan.contains(r#""type":"aws_eip""#) && role("aws_eip").is_none());
+    }
 }

@@ -32,6 +32,8 @@ pub(crate) enum What {
     Sync,
     /// The address solver, against other crates and Python's netaddr
     Cidr,
+    /// `warren check` on a plan of 60 MB, next to programs that only read its JSON
+    Check,
     /// The provider: size, start, memory, and plan and apply of 1,000 resources
     Provider,
 }
@@ -54,11 +56,13 @@ pub(crate) struct Measurement {
 pub(crate) fn run(what: Option<What>, keep: bool, rest: &[String]) -> Result<()> {
     let Some(what) = what else { return draw() };
     ensure!(
-        rest.is_empty() || !matches!(what, What::Cidr | What::Provider),
-        "`bench cidr` and `bench provider` accept no further arguments"
+        rest.is_empty() || !matches!(what, What::Cidr | What::Check | What::Provider),
+        "`bench {}` accepts no further arguments",
+        what.name()
     );
     let Measurement { machine, results, complete } = match what {
         What::Cidr => cidr(),
+        What::Check => check(),
         What::Provider => provider::measure(),
         What::Tunnel => tunnel(what, &[], rest),
         What::Pod => tunnel(what, &["--pod"], rest),
@@ -96,6 +100,14 @@ fn cidr() -> Result<Measurement> {
     build::success(build::cargo().args(["bench", "--package", "warren-cidr"]), "the benches of the solver")?;
     let script = workspace_root().join("tests/benches/cidr/compare.py");
     measure(&results_of(What::Cidr), Command::new("python3").arg(script))
+}
+
+fn check() -> Result<Measurement> {
+    let arguments = ["build", "--release", "--package", "warren-cli", "--locked"];
+    build::success(build::cargo().args(arguments), "building `warren`")?;
+    let script = workspace_root().join("tests/benches/check/compare.py");
+    let program = build::target_folder().join("release/warren");
+    measure(&results_of(What::Check), Command::new("python3").arg(script).arg(program))
 }
 
 fn results_of(what: What) -> PathBuf {

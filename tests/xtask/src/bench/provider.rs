@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use warren_acceptance::AwsStage;
-use warren_harness::ProxyConfig;
 use warren_harness::driver::Plugin;
+use warren_harness::{Call, ProxyConfig};
 
 use crate::build;
 
@@ -55,10 +55,19 @@ pub(super) fn measure() -> Result<Measurement> {
     for vpcs in SIZES {
         let watch = Watch::begin("terraform-provider-warren");
         let before = CpuTimes::now(stage.cloud.pid())?;
+        let counted = || {
+            let calls = stage.cloud.proxy().calls();
+            stage.cloud.proxy().clear_calls();
+            actions(calls)
+        };
+        counted();
         stage.configure(&(0..vpcs).map(pair).collect::<String>())?;
         let apply = time(stage.terraform.apply(&[])?)?;
+        let applied = counted();
         let replan = time(stage.terraform.plan(&[])?)?;
+        let planned = counted();
         let destroy = time(stage.terraform.destroy(&[])?)?;
+        let destroyed = counted();
         let after = CpuTimes::now(stage.cloud.pid())?;
         let (all, emulator) = (after.children - before.children, after.emulator - before.emulator);
         let Used { memory, cpu } = watch.end();
@@ -69,8 +78,14 @@ pub(super) fn measure() -> Result<Measurement> {
             megabytes(memory)
         );
         let resources = vpcs * 2;
-        for (run, seconds) in [("apply", apply), ("plan again", replan), ("destroy", destroy)] {
+        let runs =
+            [("apply", apply, applied), ("plan again", replan, planned), ("destroy", destroy, destroyed)];
+        for (run, seconds, calls) in runs {
+            let sum = calls.values().sum::<usize>();
             figures[format!("{run} of {resources} resources, s")] = json!([seconds]);
+            figures[format!("{run} of {resources} resources, API calls")] = json!([sum]);
+            let each: Vec<String> = calls.iter().map(|(action, count)| format!("{action} {count}")).collect();
+            println!("{:>9} {run}: {sum} calls: {}", "", each.join(", "));
         }
         for (program, seconds) in [("Terraform", all - cpu), ("provider", cpu), ("emulated AWS", emulator)] {
             figures[format!("{program}, CPU s for {resources} resources")] = json!([seconds]);
@@ -82,6 +97,15 @@ pub(super) fn measure() -> Result<Measurement> {
     let conditions = [("versions".to_owned(), versions)].into();
     let results = Results { conditions, figures, not_measured: Vec::new() };
     Ok(Measurement { machine, results, complete: Ok(()) })
+}
+
+/// How often each action was called.
+fn actions(calls: Vec<Call>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for call in calls {
+        *counts.entry(call.action).or_default() += 1;
+    }
+    counts
 }
 
 /// CPU seconds so far. The proxy runs in this process and counts for the emulated cloud.
