@@ -109,6 +109,15 @@ impl Daemon {
         self.status("VmRSS:")
     }
 
+    /// The part of [`Self::memory`] that is its own, and the part that is pages of files: of programs and libraries, which the
+    /// kernel can drop and read again.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn own_and_file_memory(&self) -> Result<[u64; 2]> {
+        Ok([self.status("RssAnon:")?, self.status("RssFile:")?])
+    }
+
     /// How it ended, if it did.
     ///
     /// # Errors

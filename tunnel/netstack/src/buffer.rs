@@ -2,7 +2,8 @@
 //!
 //! All data that a stack buffers for its streams is in chunks of the [`Pool`]. When the budget is used up, a sender accepts
 //! no more data. A receiver announces no more than it has reserved, so it always has room for what arrives inside its
-//! window. A reserved chunk is counted but not allocated, so a stream without data uses no memory for chunks.
+//! window. A reserved chunk is counted but not allocated, so a stream without data uses no memory for chunks. What a stream is
+//! beside its chunks counts too, within an eighth of the budget.
 
 use std::collections::VecDeque;
 
@@ -34,6 +35,8 @@ pub(crate) struct Pool {
     /// Counted for receive windows, and not held yet.
     promised: usize,
     by_direction: [usize; 2],
+    /// What the streams are beside their chunks.
+    streams: usize,
     peak: usize,
     spare: Vec<Chunk>,
     /// Something was given back since the flag was taken.
@@ -51,6 +54,7 @@ impl Pool {
             used: 0,
             promised: 0,
             by_direction: [0; 2],
+            streams: 0,
             peak: 0,
             spare: Vec::new(),
             freed: false,
@@ -102,17 +106,34 @@ impl Pool {
 
     /// The largest window that a stream can ever have.
     pub(crate) fn most(&self) -> usize {
-        self.limit()
+        self.budget / 4 * 3
     }
 
     /// What one direction of all streams may hold.
     fn limit(&self) -> usize {
-        self.budget / 4 * 3
+        self.spendable() / 4 * 3
+    }
+
+    /// The budget without what thousands of streams take of it by being there, which is an eighth at most: each of five
+    /// thousand still gets a chunk for what arrives.
+    fn spendable(&self) -> usize {
+        self.budget - self.streams.min(self.budget / 8)
+    }
+
+    /// A stream is there, with so many bytes beside its chunks.
+    pub(crate) fn opened(&mut self, bytes: usize) {
+        self.streams += bytes;
+    }
+
+    /// It is no more.
+    pub(crate) fn closed(&mut self, bytes: usize) {
+        self.streams -= bytes;
+        self.freed = true;
     }
 
     /// Counts bytes that are held elsewhere; false when the budget is spent.
     pub(crate) fn charge(&mut self, bytes: usize) -> bool {
-        let fits = self.used + self.promised + bytes <= self.budget;
+        let fits = self.used + self.promised + bytes <= self.spendable();
         if fits {
             self.used += bytes;
             self.peak = self.peak.max(self.used);
@@ -130,7 +151,7 @@ impl Pool {
     pub(crate) fn free(&self, direction: Direction) -> usize {
         let promised = if direction == Direction::Receive { self.promised } else { 0 };
         let own = self.limit().saturating_sub(self.by_direction[direction as usize] + promised);
-        own.min(self.budget.saturating_sub(self.used + self.promised))
+        own.min(self.spendable().saturating_sub(self.used + self.promised))
     }
 
     /// Counts chunks for a receive window; as many as there are, at most.
@@ -241,6 +262,14 @@ impl Chunks {
         done
     }
 
+    /// Bytes for sending that fit at `offset`, which is where the data ends: into its chunk, and into what is free.
+    pub(crate) fn room(&self, pool: &Pool, offset: u64) -> usize {
+        let at = offset.saturating_sub(self.start);
+        let begun = matches!(self.chunks.get((at / CHUNK as u64) as usize), Some(Some(_)));
+        let rest = if begun { CHUNK - (at % CHUNK as u64) as usize } else { 0 };
+        rest + pool.free(Direction::Send) / CHUNK * CHUNK
+    }
+
     /// Copies from `offset`; what was never written reads as nothing and ends the copy.
     pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> usize {
         let mut done = 0;
@@ -331,7 +360,7 @@ impl Chunks {
     fn charge(&mut self, pool: &mut Pool, index: usize) -> Option<()> {
         let capacity = (index + 1).next_power_of_two();
         let bytes = capacity * size_of::<Option<Chunk>>();
-        if pool.used + pool.promised + bytes - self.charged > pool.budget {
+        if pool.used + pool.promised + bytes - self.charged > pool.spendable() {
             return None;
         }
         self.chunks.reserve_exact(capacity - self.chunks.len());
@@ -381,6 +410,36 @@ mod tests {
         assert_eq!(chunks.write(&mut pool, 1 << 40, b"x"), 0);
         chunks.release(&mut pool, CHUNK as u64, false);
         assert_eq!(pool.used(), 9 * CHUNK);
+    }
+
+    #[test]
+    fn streams_count_up_to_an_eighth() {
+        let mut pool = Pool::new(32 * CHUNK);
+        assert_eq!(pool.free(Direction::Send), 24 * CHUNK);
+        pool.opened(4 * CHUNK);
+        assert_eq!(pool.free(Direction::Send), 21 * CHUNK);
+        pool.opened(100 * CHUNK);
+        assert_eq!(pool.free(Direction::Send), 21 * CHUNK);
+        assert!(!pool.charge(29 * CHUNK) && pool.charge(28 * CHUNK));
+        pool.refund(28 * CHUNK);
+        pool.closed(104 * CHUNK);
+        assert_eq!(pool.free(Direction::Send), 24 * CHUNK);
+    }
+
+    #[test]
+    fn there_is_room_for_what_a_write_takes() {
+        let mut pool = Pool::new(14 * CHUNK);
+        let mut chunks = Chunks::new(Direction::Send);
+        let mut end = 0;
+        for length in [100, CHUNK, 3 * CHUNK - 100, CHUNK / 2, 20 * CHUNK, 1] {
+            let room = chunks.room(&pool, end);
+            let taken = chunks.write(&mut pool, end, &vec![7; length]);
+            assert_eq!(taken, length.min(room), "{length} bytes at {end}");
+            end += taken as u64;
+        }
+        assert_eq!(end, 10 * CHUNK as u64);
+        chunks.release(&mut pool, CHUNK as u64, false);
+        assert_eq!(chunks.room(&pool, end), CHUNK);
     }
 
     #[test]

@@ -102,7 +102,16 @@ pub fn segments(data: &[u8]) {
             }
             1 => stack.shutdown(now, stream),
             2 | 3 => {
-                let _ = stack.recv_with(stream, |chunk| chunk.len() / 2 + 1);
+                let mut peeked = [0; 900];
+                let seen = stack.peek(stream, &mut peeked);
+                let mut first = None;
+                let taken = stack.recv_with(stream, |chunk| {
+                    let length = chunk.len().min(peeked.len());
+                    first.get_or_insert(chunk[..length] == peeked[..length]);
+                    chunk.len() / 2 + 1
+                });
+                assert!(first != Some(false), "peeking and reading differ");
+                assert_eq!(seen.is_ok_and(|seen| seen > 0), taken.is_ok_and(|taken| taken > 0));
             }
             4 if wait == 255 => stack.abort(now, stream),
             _ => {}

@@ -243,6 +243,12 @@ impl Receiver {
         self.recent[0] = start;
     }
 
+    /// Copies readable bytes, which stay readable.
+    pub(crate) fn peek(&self, out: &mut [u8]) -> usize {
+        let most = out.len().min(self.readable());
+        self.buffer.read(self.read, &mut out[..most])
+    }
+
     /// Hands the readable bytes to `take` in slices until it takes less than it was given. Returns what was taken.
     pub(crate) fn consume(&mut self, pool: &mut Pool, mut take: impl FnMut(&[u8]) -> usize) -> usize {
         let mut total = 0;

@@ -151,7 +151,7 @@ impl Scoreboard {
             }
         }
         self.sacked.trim(offset);
-        if self.segments.is_empty() && self.segments.capacity() > 64 {
+        if self.segments.is_empty() && self.segments.capacity() > 8 {
             self.segments = VecDeque::new();
         }
     }

@@ -250,7 +250,8 @@ impl Sender {
     /// Bytes that `queue` would take.
     pub(crate) fn room(&self, pool: &Pool) -> usize {
         let limit = (2 * self.controller.window()).max(MIN_BUFFER).min(pool.share() as u64);
-        limit.saturating_sub(self.queued()) as usize
+        let room = limit.saturating_sub(self.queued()) as usize;
+        room.min(self.buffer.room(pool, self.end))
     }
 
     /// Takes data from the application.

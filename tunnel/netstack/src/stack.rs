@@ -450,6 +450,7 @@ impl Stack {
         slot.generation = slot.generation.wrapping_add(1);
         self.controllers[conn.snd.congestion as usize] += 1;
         slot.conn = Some(Box::new(conn));
+        self.pool.opened(Conn::SIZE);
         slot.linked = true;
         slot.queued = [false; 4];
         slot.half_open = false;
@@ -546,6 +547,7 @@ impl Stack {
         if let Some(mut conn) = slot.conn.take() {
             conn.snd.clear(&mut self.pool);
             conn.rcv.clear(&mut self.pool);
+            self.pool.closed(Conn::SIZE);
             slot.generation = slot.generation.wrapping_add(1);
             self.free.push(index);
         }

@@ -185,6 +185,9 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
+    /// Bytes of one without data: itself and its controller.
+    pub(crate) const SIZE: usize = size_of::<Self>() + 512;
+
     /// A connection that begins with our SYN, with our first sequence number and the offset of our timestamps.
     pub(crate) fn connect(
         ctx: &mut Context<'_>,
@@ -255,7 +258,7 @@ impl Conn {
 
     /// Heap and inline bytes beside the pool's chunks.
     pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + 512 + self.snd.memory() + self.rcv.memory()
+        Self::SIZE + self.snd.memory() + self.rcv.memory()
     }
 
     pub(crate) fn synchronised(&self) -> bool {

@@ -1,13 +1,15 @@
 //! What all services of a process share: limits, counters, places, and how they end.
 
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     io,
     net::SocketAddr,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
+    task::{Poll, ready},
     time::Duration,
 };
 
@@ -21,8 +23,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     counters::{Counters, Refusal, Service},
     limits::Limits,
-    net::{Gone, Listen as _, Listener, System, SystemListener},
-    relay::{self, Broken, Moved, Pool, Timeouts},
+    net::{Gone, Listen as _, Listener, Stream, System, SystemListener},
+    relay::{Broken, Moved, Pool, Relay, Timeouts},
 };
 
 /// Pause after a failure to accept: most often a lack of descriptors, which passes.
@@ -87,14 +89,16 @@ pub(crate) struct Shared {
 impl Shared {
     /// Runs a task that ends, at the latest, when the grace of a shutdown is over.
     pub(crate) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
-        let abort = self.abort.clone();
-        self.tasks.spawn(async move {
-            tokio::select! {
-                biased;
-                () = abort.cancelled() => {}
-                () = task => {}
-            }
-        });
+        self.spawn_pinned(Box::pin(task));
+    }
+
+    /// The same. `select!` would hold the task twice.
+    fn spawn_pinned(self: &Arc<Self>, mut task: impl Future<Output = ()> + Send + Unpin + 'static) {
+        let mut abort = Box::pin(self.abort.clone().cancelled_owned());
+        self.tasks.spawn(poll_fn(move |cx| match abort.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => Pin::new(&mut task).poll(cx),
+        }));
     }
 
     /// Accepts until a shutdown begins or the network has gone; each connection is served in a task of its own.
@@ -152,19 +156,25 @@ impl Shared {
     }
 
     /// Joins a client's stream with its target's in a task of its own, which is small: what the handshake needed is gone by then.
-    pub(crate) fn join<A, B>(self: &Arc<Self>, client: A, target: B, early: Vec<u8>, place: Place)
-    where
-        A: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        B: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
+    pub(crate) fn join<A: Stream, B: Stream>(
+        self: &Arc<Self>,
+        client: A,
+        target: B,
+        early: &[u8],
+        place: Place,
+    ) {
         let shared = Arc::clone(self);
-        self.spawn(async move {
+        let timeouts = Timeouts { idle: shared.limits.idle, half_closed: shared.limits.half_closed };
+        let mut relay = Some(Relay::new(client, target, early, &shared.pool, timeouts));
+        self.spawn_pinned(poll_fn(move |cx| {
             // The whole of it, not its label alone: it is held as long as the stream.
-            let place = place;
-            let timeouts = Timeouts { idle: shared.limits.idle, half_closed: shared.limits.half_closed };
+            let place = &place;
             let counters = &shared.counters;
             let moved = Moved { there: &counters.sent, back: &counters.received };
-            if let Err(broken) = relay::relay(client, target, &early, &shared.pool, timeouts, moved).await {
+            let Some(running) = &mut relay else { return Poll::Ready(()) };
+            let ended = ready!(running.poll(cx, moved));
+            relay = None;
+            if let Err(broken) = ended {
                 match broken {
                     Broken::Idle => &counters.idle,
                     Broken::Failed(_) => &counters.reset,
@@ -172,7 +182,8 @@ impl Shared {
                 .fetch_add(1, Relaxed);
                 tracing::debug!(service = place.service.label(), "stream ended: {broken}");
             }
-        });
+            Poll::Ready(())
+        }));
     }
 }
 

@@ -107,7 +107,19 @@ fn gone(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::NetworkDown { Gone.into() } else { error }
 }
 
-impl Stream for NetstackStream {}
+impl Stream for NetstackStream {
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
+        self.0.poll_room(cx)
+    }
+
+    fn poll_peek(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Option<Poll<io::Result<()>>> {
+        Some(self.0.poll_peek(cx, buf))
+    }
+
+    fn take_peeked(&mut self, bytes: usize) {
+        self.0.take_peeked(bytes);
+    }
+}
 
 impl AsyncRead for NetstackStream {
     fn poll_read(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use warren_netstack::{RecvError, StreamId};
+use warren_netstack::{RecvError, Stack, StreamId};
 
 use super::error::{down, ended};
 use super::shared::{Shared, Side};
@@ -58,6 +58,51 @@ impl Stream {
         })
     }
 
+    /// As [`AsyncRead::poll_read`], but leaves what was read in the stream until [`Self::take_peeked`].
+    ///
+    /// # Errors
+    /// As those of [`AsyncRead::poll_read`].
+    pub fn poll_peek(&self, context: &Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.poll_receive(context, out, Stack::peek)
+    }
+
+    /// Takes out the first bytes of what [`Self::poll_peek`] has read.
+    pub fn take_peeked(&self, bytes: usize) {
+        let mut left = bytes;
+        let taken = self.shared.with(|state, _| {
+            state.stack.recv_with(self.id, |slice| {
+                let length = slice.len().min(left);
+                left -= length;
+                length
+            })
+        });
+        debug_assert!(taken.is_err() || left == 0, "{left} bytes that were not peeked at");
+    }
+
+    fn poll_receive(
+        &self,
+        context: &Context<'_>,
+        out: &mut ReadBuf<'_>,
+        receive: impl FnOnce(&mut Stack, StreamId, &mut [u8]) -> Result<usize, RecvError>,
+    ) -> Poll<io::Result<()>> {
+        let most = out.remaining().min(TURN);
+        if most == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        let room = out.initialize_unfilled_to(most);
+        let read = self.shared.with(|state, _| match receive(&mut state.stack, self.id, room) {
+            _ if state.closed => Poll::Ready(Err(down())),
+            Ok(read) => Poll::Ready(Ok(read)),
+            Err(RecvError::Closed(reason)) => Poll::Ready(Err(ended(reason))),
+            Err(RecvError::WouldBlock) => {
+                state.wait(self.id, Side::Read, context);
+                Poll::Pending
+            }
+        });
+        out.advance(ready!(read)?);
+        Poll::Ready(Ok(()))
+    }
+
     /// How many bytes [`AsyncWrite::poll_write`] would take; waits until it is more than none. An ended stream says `1`:
     /// writing then tells why.
     pub fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
@@ -84,22 +129,7 @@ impl AsyncRead for Stream {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let most = out.remaining().min(TURN);
-        if most == 0 {
-            return Poll::Ready(Ok(()));
-        }
-        let room = out.initialize_unfilled_to(most);
-        let read = self.shared.with(|state, _| match state.stack.recv(self.id, room) {
-            _ if state.closed => Poll::Ready(Err(down())),
-            Ok(read) => Poll::Ready(Ok(read)),
-            Err(RecvError::Closed(reason)) => Poll::Ready(Err(ended(reason))),
-            Err(RecvError::WouldBlock) => {
-                state.wait(self.id, Side::Read, context);
-                Poll::Pending
-            }
-        });
-        out.advance(ready!(read)?);
-        Poll::Ready(Ok(()))
+        self.poll_receive(context, out, Stack::recv)
     }
 }
 

@@ -4,10 +4,11 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock, Weak, mpsc};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::task::LocalSet;
 
 use super::*;
@@ -202,6 +203,31 @@ fn a_reader_that_does_not_read_stops_the_writer_and_not_the_others() {
         while read < 4 * MEMORY {
             read += first.read(&mut buffer).await.unwrap();
         }
+    });
+}
+
+#[test]
+fn what_is_peeked_at_stays_until_it_is_taken() {
+    joined(1 << 20, |left, right| async move {
+        let listener = right.listen(at(80)).unwrap();
+        let mut client = left.connect(SocketAddr::new(RIGHT, 80)).await.unwrap();
+        let mut server = listener.accept().await.unwrap();
+        client.write_all(b"hello").await.unwrap();
+        let peek = |server: &Stream| {
+            let mut buffer = [0; 8];
+            let mut space = ReadBuf::new(&mut buffer);
+            let context = Context::from_waker(Waker::noop());
+            server.poll_peek(&context, &mut space).map(|read| read.map(|()| space.filled().to_vec()).unwrap())
+        };
+        std::future::poll_fn(|context| server.poll_readable(context)).await;
+        assert_eq!(peek(&server), Poll::Ready(b"hello".to_vec()));
+        server.take_peeked(2);
+        assert_eq!(peek(&server), Poll::Ready(b"llo".to_vec()));
+        server.read_exact(&mut [0; 3]).await.unwrap();
+        assert_eq!(peek(&server), Poll::Pending);
+        client.shutdown().await.unwrap();
+        std::future::poll_fn(|context| server.poll_readable(context)).await;
+        assert_eq!(peek(&server), Poll::Ready(Vec::new()), "the end");
     });
 }
 

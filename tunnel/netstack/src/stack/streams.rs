@@ -114,6 +114,17 @@ impl Stack {
         })
     }
 
+    /// Reads into `out`, and leaves it to be read again; zero is the end of the stream.
+    ///
+    /// # Errors
+    /// As [`Self::recv`].
+    pub fn peek(&mut self, id: StreamId, out: &mut [u8]) -> Result<usize, RecvError> {
+        match self.conn(id) {
+            Some(conn) if conn.rcv.readable() > 0 => Ok(conn.rcv.peek(out)),
+            _ => self.recv(id, &mut []),
+        }
+    }
+
     /// Hands what has arrived to `take` in slices of the stack's own memory, until `take` takes less than it was given.
     /// Zero is the end of the stream.
     ///

@@ -70,7 +70,7 @@ impl Services {
                 (Arc::clone(&shared), Arc::clone(&outbound), Arc::clone(&target));
             async move {
                 match outbound.connect(&target, Asker::Configuration).await {
-                    Ok(reached) => shared.join(stream, reached, Vec::new(), place),
+                    Ok(reached) => shared.join(stream, reached, &[], place),
                     Err(error) => {
                         tracing::debug!(client = %from, %target, %error, "TCP forward");
                         shared.counters.refuse(error.into());

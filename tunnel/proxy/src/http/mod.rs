@@ -207,7 +207,7 @@ impl<D: Dial, R: Resolve> Connection<D, R> {
             let Ok(upgraded) = upgrade::on(request).await else { return };
             if let Ok(parts) = upgraded.downcast::<TokioIo<Watched<S>>>() {
                 let stream = parts.io.into_inner().into_inner();
-                shared.join(stream, reached, parts.read_buf.to_vec(), place);
+                shared.join(stream, reached, &parts.read_buf, place);
             }
         });
         answer::connected()

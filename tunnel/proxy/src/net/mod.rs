@@ -30,7 +30,20 @@ pub use system::{System, SystemDatagrams, SystemListener, SystemStream};
 /// `poll_shutdown` sends FIN and leaves the other direction open. A stream that is dropped before it was shut down ends with
 /// RST, and so does one that is dropped with unread bytes: whoever drops it tells the other end that something went wrong.
 /// A FIN from the other end is a read of zero bytes, an RST is an error of kind `ConnectionReset`.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
+    /// How many bytes a write takes now; waits until it is more than none. A stream that cannot tell says [`usize::MAX`].
+    fn poll_room(&mut self, _cx: &mut Context<'_>) -> Poll<usize> {
+        Poll::Ready(usize::MAX)
+    }
+
+    /// Reads, and leaves in the stream what it has read, until [`Self::take_peeked`]. `None`: the stream cannot.
+    fn poll_peek(&mut self, _cx: &mut Context<'_>, _buf: &mut ReadBuf<'_>) -> Option<Poll<io::Result<()>>> {
+        None
+    }
+
+    /// Takes out the first bytes of what [`Self::poll_peek`] has read.
+    fn take_peeked(&mut self, _bytes: usize) {}
+}
 
 /// A UDP socket that receives datagrams from any address; dropping it closes it.
 ///

@@ -111,8 +111,6 @@ pub enum Either<T, S> {
     Direct(S),
 }
 
-impl<T: Stream, S: Stream> Stream for Either<T, S> {}
-
 macro_rules! of_either {
     ($stream:expr, $method:ident($($argument:expr),*)) => {
         match $stream.get_mut() {
@@ -120,6 +118,29 @@ macro_rules! of_either {
             Self::Direct(stream) => Pin::new(stream).$method($($argument),*),
         }
     };
+}
+
+impl<T: Stream, S: Stream> Stream for Either<T, S> {
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
+        match self {
+            Self::Tunnel(stream) => stream.poll_room(cx),
+            Self::Direct(stream) => stream.poll_room(cx),
+        }
+    }
+
+    fn poll_peek(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Option<Poll<io::Result<()>>> {
+        match self {
+            Self::Tunnel(stream) => stream.poll_peek(cx, buf),
+            Self::Direct(stream) => stream.poll_peek(cx, buf),
+        }
+    }
+
+    fn take_peeked(&mut self, bytes: usize) {
+        match self {
+            Self::Tunnel(stream) => stream.take_peeked(bytes),
+            Self::Direct(stream) => stream.take_peeked(bytes),
+        }
+    }
 }
 
 impl<T: AsyncRead + Unpin, S: AsyncRead + Unpin> AsyncRead for Either<T, S> {

@@ -5,9 +5,13 @@
 //!    any error, or nothing moved for too long: both streams are dropped, which resets them
 //! ```
 //!
-//! A buffer is held only while there are bytes in it: an idle stream has none.
+//! A buffer is held only while there are bytes in it: an idle stream has none. Once half of the large buffers are out, streams
+//! that can tell what they take and what they have are moved without one: a direction whose reader has stopped leaves its
+//! bytes where they are.
 
 mod pool;
+#[cfg(test)]
+mod tests;
 
 use std::{
     fmt,
@@ -23,9 +27,11 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::ReadBuf,
     time::{Instant, Sleep, sleep},
 };
+
+use crate::net::Stream;
 
 pub(crate) use pool::Buffer;
 pub use pool::Pool;
@@ -74,27 +80,54 @@ pub struct Moved<'c> {
 ///
 /// # Errors
 /// The reason of the interruption.
-pub async fn relay<A, B>(
-    mut a: A,
-    mut b: B,
+pub fn relay<'c, A: Stream, B: Stream>(
+    a: A,
+    b: B,
     early: &[u8],
     pool: &Arc<Pool>,
     timeouts: Timeouts,
-    moved: Moved<'_>,
-) -> Result<(), Broken>
-where
-    A: AsyncRead + AsyncWrite + Unpin,
-    B: AsyncRead + AsyncWrite + Unpin,
-{
-    let mut there = Half::new(early);
-    let mut back = Half::new(&[]);
-    let clock = sleep(timeouts.idle);
-    tokio::pin!(clock);
-    let mut active = false;
-    poll_fn(move |cx| {
+    moved: Moved<'c>,
+) -> impl Future<Output = Result<(), Broken>> + use<'c, A, B> {
+    let mut relay = Relay::new(a, b, early, pool, timeouts);
+    poll_fn(move |cx| relay.poll(cx, moved))
+}
+
+/// Both directions of a stream.
+///
+/// Thousands of them may wait at once, so this is no `async fn`: its future would hold each stream twice, and that of its
+/// caller twice again.
+pub(crate) struct Relay<A, B> {
+    a: A,
+    b: B,
+    there: Half,
+    back: Half,
+    pool: Arc<Pool>,
+    timeouts: Timeouts,
+    clock: Pin<Box<Sleep>>,
+    active: bool,
+}
+
+impl<A: Stream, B: Stream> Relay<A, B> {
+    /// `early` goes to `b` first.
+    pub(crate) fn new(a: A, b: B, early: &[u8], pool: &Arc<Pool>, timeouts: Timeouts) -> Self {
+        Self {
+            a,
+            b,
+            there: Half::new(early),
+            back: Half::new(&[]),
+            pool: Arc::clone(pool),
+            timeouts,
+            clock: Box::pin(sleep(timeouts.idle)),
+            active: false,
+        }
+    }
+
+    /// Ready once both directions have ended, or with the reason of an interruption.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, moved: Moved<'_>) -> Poll<Result<(), Broken>> {
+        let Self { a, b, there, back, pool, timeouts, clock, active } = self;
         let before = (there.moved, back.moved, there.done(), back.done());
-        let one = there.poll(cx, &mut a, &mut b, pool, moved.there);
-        let other = back.poll(cx, &mut b, &mut a, pool, moved.back);
+        let one = there.poll(cx, a, b, pool, moved.there);
+        let other = back.poll(cx, b, a, pool, moved.back);
         match (one, other) {
             (Poll::Ready(Err(error)), _) | (_, Poll::Ready(Err(error))) => {
                 return Poll::Ready(Err(Broken::Failed(error)));
@@ -102,15 +135,14 @@ where
             (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(Ok(())),
             _ => {}
         }
-        active |= (there.moved, back.moved, there.done(), back.done()) != before;
+        *active |= (there.moved, back.moved, there.done(), back.done()) != before;
         let limit = if there.done() || back.done() { timeouts.half_closed } else { timeouts.idle };
         if (there.done(), back.done()) != (before.2, before.3) {
-            active = false;
+            *active = false;
             clock.as_mut().reset(Instant::now() + limit);
         }
-        poll_idle(cx, clock.as_mut(), limit, &mut active).map(|()| Err(Broken::Idle))
-    })
-    .await
+        poll_idle(cx, clock.as_mut(), limit, active).map(|()| Err(Broken::Idle))
+    }
 }
 
 /// Ready once nothing has been active for `limit`, at the latest after twice that: the clock is set again only when it rings,
@@ -165,8 +197,8 @@ impl Half {
         counter: &AtomicU64,
     ) -> Poll<io::Result<()>>
     where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
+        R: Stream,
+        W: Stream,
     {
         if self.done() {
             return Poll::Ready(Ok(()));
@@ -178,31 +210,56 @@ impl Half {
                 self.state = State::Done;
                 return Poll::Ready(Ok(()));
             }
+            let tight = pool.is_tight();
+            let room = if tight { to.poll_room(cx) } else { Poll::Ready(usize::MAX) };
+            let Poll::Ready(room) = room else { return self.wait(cx, to) };
             let buffer = self.buffer.get_or_insert_with(|| pool.take());
-            let mut space = ReadBuf::new(buffer);
-            match Pin::new(&mut *from).poll_read(cx, &mut space) {
-                Poll::Pending => {
-                    self.buffer = None;
-                    return match Pin::new(to).poll_flush(cx) {
-                        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                        _ => Poll::Pending,
-                    };
-                }
+            let most = buffer.len().min(room);
+            let mut space = ReadBuf::new(&mut buffer[..most]);
+            let peeked = if tight { from.poll_peek(cx, &mut space) } else { None };
+            let left_there = peeked.is_some();
+            match peeked.unwrap_or_else(|| Pin::new(&mut *from).poll_read(cx, &mut space)) {
+                Poll::Pending => return self.wait(cx, to),
                 Poll::Ready(read) => read?,
             }
             let length = space.filled().len();
-            (self.start, self.end) = (0, length);
             if length == 0 {
                 self.buffer = None;
                 self.state = State::Ending;
+            } else if left_there {
+                let Poll::Ready(written) = Pin::new(&mut *to).poll_write(cx, &buffer[..length])? else {
+                    return self.wait(cx, to);
+                };
+                self.count(written, counter)?;
+                from.take_peeked(written);
+            } else {
+                (self.start, self.end) = (0, length);
             }
         }
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 
+    /// Holds nothing while the streams have nothing to give or to take.
+    fn wait<W: Stream>(&mut self, cx: &mut Context<'_>, to: &mut W) -> Poll<io::Result<()>> {
+        self.buffer = None;
+        match Pin::new(to).poll_flush(cx) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            _ => Poll::Pending,
+        }
+    }
+
+    fn count(&mut self, written: usize, counter: &AtomicU64) -> io::Result<()> {
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.moved += written as u64;
+        counter.fetch_add(written as u64, Relaxed);
+        Ok(())
+    }
+
     /// Writes what the buffer holds.
-    fn write<W: AsyncWrite + Unpin>(
+    fn write<W: Stream>(
         &mut self,
         cx: &mut Context<'_>,
         to: &mut W,
@@ -212,12 +269,8 @@ impl Half {
             && self.start < self.end
         {
             let written = ready!(Pin::new(&mut *to).poll_write(cx, &buffer[self.start..self.end]))?;
-            if written == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
+            self.count(written, counter)?;
             self.start += written;
-            self.moved += written as u64;
-            counter.fetch_add(written as u64, Relaxed);
         }
         Poll::Ready(Ok(()))
     }

@@ -44,6 +44,10 @@ impl Share {
         taken
     }
 
+    fn is_half_out(&self) -> bool {
+        self.out.load(Relaxed) >= self.most.div_ceil(2)
+    }
+
     fn give(&self) {
         self.out.fetch_sub(1, Relaxed);
     }
@@ -57,6 +61,18 @@ impl Pool {
             large: Share::of(bytes, LARGE),
             small: Share::of(bytes, SMALL),
         })
+    }
+
+    /// Whether half of the large buffers are out: from then on, streams hold none if they can do without. The other half is for
+    /// those that move.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.large.is_half_out()
+    }
+
+    /// Buffers that are out, those aside that are not counted.
+    #[cfg(test)]
+    pub(crate) fn out(&self) -> usize {
+        self.large.out.load(Relaxed) + self.small.out.load(Relaxed)
     }
 
     /// A buffer; never waits.

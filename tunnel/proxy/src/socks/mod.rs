@@ -179,7 +179,7 @@ impl<D: Dial, R: Resolve> Server<D, R> {
         match self.outbound.connect(target, Asker::Client(from.ip())).await {
             Ok(reached) => {
                 if stream.write_all(&wire::reply(Reply::Succeeded, NOWHERE)).await.is_ok() {
-                    self.shared.join(stream, reached, early, place);
+                    self.shared.join(stream, reached, &early, place);
                 }
             }
             Err(error) => {

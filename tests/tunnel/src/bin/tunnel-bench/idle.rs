@@ -40,7 +40,14 @@ pub(crate) fn measure(peers: &[Implementation], sheet: &mut Sheet) {
         let device = pair.device(Side::Left);
         sheet.case(name, IDLE, || {
             let percent = (device.cpu()? - before?) / WATCHED.as_secs_f64() * 100.0;
-            Ok(vec![("CPU %", percent), ("memory, MB", megabytes(device.memory()?))])
+            let [own, files] = device.own_and_file_memory()?.map(megabytes);
+            let memory = megabytes(device.memory()?);
+            Ok(vec![
+                ("CPU %", percent),
+                ("memory, MB", memory),
+                ("own memory, MB", own),
+                ("pages of files, MB", files),
+            ])
         });
     }
 }

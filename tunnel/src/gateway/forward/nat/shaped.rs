@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use warren_device::user;
+use warren_proxy::net::Stream;
 
 use crate::gateway::access::Direction;
 use crate::gateway::peers::Member;
@@ -54,6 +55,26 @@ impl Shaped {
 
     fn put_back(&self, direction: Direction, bytes: usize) {
         self.member.rate_limits.load().put_back(direction, bytes);
+    }
+}
+
+impl Stream for Shaped {
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<usize> {
+        self.stream.poll_room(context)
+    }
+
+    fn poll_peek(
+        &mut self,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Option<Poll<io::Result<()>>> {
+        // What a rate limit counts is what was taken.
+        let limited = self.member.rate_limits.load().limited(Direction::Out);
+        (!limited).then(|| self.stream.poll_peek(context, out))
+    }
+
+    fn take_peeked(&mut self, bytes: usize) {
+        self.stream.take_peeked(bytes);
     }
 }
 

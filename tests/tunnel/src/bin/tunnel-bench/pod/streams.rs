@@ -56,11 +56,14 @@ pub(super) fn idle(lab: &Lab, program: &Program, plan: &Plan, sheet: &mut Sheet)
 /// Both ends of all streams say what they have, and neither listens.
 pub(super) fn unread(lab: &Lab, program: &Program, sheet: &mut Sheet) {
     sheet.case(program.name(), &format!("{UNREAD} unread streams"), || {
-        Ok(vec![("peak memory, MB", peak_unread(lab, program)?)])
+        let (pod, _streams) = say_unheard(lab, program)?;
+        let [own, files] = pod.own_and_file_memory()?.map(megabytes);
+        let peak = megabytes(pod.peak_memory()?);
+        Ok(vec![("peak memory, MB", peak), ("own memory, MB", own), ("pages of files, MB", files)])
     });
 }
 
-fn peak_unread(lab: &Lab, program: &Program) -> Result<f64> {
+fn say_unheard(lab: &Lab, program: &Program) -> Result<(Daemon, Streams)> {
     let (pod, _) = lab.start(program, &Way::Udp(PORT))?;
     let streams = open(lab, &pod, UNREAD)?;
     for stream in streams.near.iter().chain(&streams.far) {
@@ -86,7 +89,8 @@ fn peak_unread(lab: &Lab, program: &Program) -> Result<f64> {
         left.retain(|(_, left)| *left > 0);
         std::thread::sleep(Duration::from_millis(1));
     }
-    Ok(megabytes(pod.peak_memory()?))
+    drop(left);
+    Ok((pod, streams))
 }
 
 /// Opens streams through the pod one after another.
