@@ -146,6 +146,27 @@ impl Engine {
                     }
                 },
             };
+            let done = match (done, watch.keep) {
+                (Some(Ok(true)), Some(keep)) => {
+                    let mut surplus = std::pin::pin!(self.keep(keep, tell));
+                    let mut kept = None;
+                    if deadline.is_none() {
+                        tokio::select! {
+                            done = &mut surplus => kept = Some(done),
+                            () = &mut stop => {
+                                deadline = Some(Instant::now() + watch.grace);
+                                tell(&Seen::Stopping);
+                            }
+                        }
+                    }
+                    // A deletion that is dropped leaves files without a manifest, which nothing deletes.
+                    if let (None, Some(end)) = (&kept, deadline) {
+                        kept = tokio::time::timeout_at(end, surplus).await.ok();
+                    }
+                    Some(kept.unwrap_or(Ok(())).map(|()| true))
+                }
+                (done, _) => done,
+            };
             let Some(state) = known.get_mut(&next.name) else { continue };
             match done {
                 Some(Ok(true)) => state.stored = true,
@@ -185,10 +206,6 @@ impl Engine {
         let there = self.read(&name).await?;
         let manifest = there.as_deref().and_then(|text| serde_json::from_str::<Manifest>(text).ok());
         if manifest.is_some_and(|manifest| manifest.describes(unit)) {
-            // The run that wrote it may have been stopped before it deleted what became surplus.
-            if let Some(keep) = watch.keep {
-                self.keep(keep, tell).await?;
-            }
             return Ok(true);
         }
         if let Some(keep) = watch.keep
@@ -220,9 +237,6 @@ impl Engine {
             .map_err(|error| SyncError::new(self.shared.dest.label_of(&name), error.to_string()))?;
         self.write(&name, text).await?;
         tell(&Seen::Stored(unit));
-        if let Some(keep) = watch.keep {
-            self.keep(keep, tell).await?;
-        }
         Ok(true)
     }
 
