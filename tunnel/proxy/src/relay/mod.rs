@@ -5,9 +5,9 @@
 //!    any error, or nothing moved for too long: both streams are dropped, which resets them
 //! ```
 //!
-//! A buffer is held only while there are bytes in it: an idle stream has none. Once half of the large buffers are out, streams
-//! that can tell what they take and what they have are moved without one: a direction whose reader has stopped leaves its
-//! bytes where they are.
+//! A buffer is held only while there are bytes in it: an idle stream has none. Once half of the large buffers are in use, a
+//! direction whose reader has stopped holds none either: its bytes stay in the stream that they come from. This needs a stream
+//! that can report how many bytes it would take, or be read without taking them.
 
 mod pool;
 #[cfg(test)]
