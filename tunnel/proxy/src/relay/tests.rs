@@ -12,8 +12,12 @@ use super::*;
 const SAID: usize = 100_000;
 
 /// An end that takes as much as it has room for.
-#[derive(Clone, Default)]
-struct End(Arc<Mutex<Inner>>);
+#[derive(Clone)]
+struct End {
+    inner: Arc<Mutex<Inner>>,
+    /// It cannot report its room, and its bytes cannot be peeked at: a socket of the kernel.
+    socket: bool,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -23,25 +27,34 @@ struct Inner {
 }
 
 impl End {
-    fn saying(bytes: &[u8]) -> Self {
-        let end = Self::default();
-        end.0.lock().says.extend(bytes);
-        end
+    fn saying(bytes: &[u8], socket: bool) -> Self {
+        let inner = Inner { says: bytes.iter().copied().collect(), ..Inner::default() };
+        Self { inner: Arc::new(Mutex::new(inner)), socket }
     }
 
     fn unsaid(&self) -> usize {
-        self.0.lock().says.len()
+        self.inner.lock().says.len()
+    }
+
+    fn copy(&self, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let inner = self.inner.lock();
+        if inner.says.is_empty() {
+            return Poll::Pending;
+        }
+        let most = inner.says.len().min(buf.remaining());
+        buf.put_slice(&inner.says.iter().take(most).copied().collect::<Vec<u8>>());
+        Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncRead for End {
     fn poll_read(
         mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
+        _: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let Some(Poll::Ready(read)) = self.poll_peek(cx, buf) else { return Poll::Pending };
+        let Poll::Ready(read) = self.copy(buf) else { return Poll::Pending };
         self.take_peeked(buf.filled().len() - before);
         Poll::Ready(read)
     }
@@ -49,7 +62,7 @@ impl AsyncRead for End {
 
 impl AsyncWrite for End {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        let mut inner = self.0.lock();
+        let mut inner = self.inner.lock();
         let taken = data.len().min(inner.room);
         if taken == 0 {
             return Poll::Pending;
@@ -70,64 +83,30 @@ impl AsyncWrite for End {
 
 impl Stream for End {
     fn poll_room(&mut self, _: &mut Context<'_>) -> Poll<usize> {
-        match self.0.lock().room {
+        match self.inner.lock().room {
+            _ if self.socket => Poll::Ready(usize::MAX),
             0 => Poll::Pending,
             room => Poll::Ready(room),
         }
     }
 
     fn poll_peek(&mut self, _: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Option<Poll<io::Result<()>>> {
-        let inner = self.0.lock();
-        if inner.says.is_empty() {
-            return Some(Poll::Pending);
-        }
-        let most = inner.says.len().min(buf.remaining());
-        buf.put_slice(&inner.says.iter().take(most).copied().collect::<Vec<u8>>());
-        Some(Poll::Ready(Ok(())))
+        (!self.socket).then(|| self.copy(buf))
     }
 
     fn take_peeked(&mut self, bytes: usize) {
-        self.0.lock().says.drain(..bytes);
+        self.inner.lock().says.drain(..bytes);
     }
 }
-
-/// Another end that has no notion of room, as a socket of the kernel, and whose bytes cannot be peeked at.
-struct Socket(End);
-
-impl AsyncRead for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, data)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl Stream for Socket {}
 
 /// A socket on one side and a stream of the tunnel on the other, which both have something to say and take 1,000 bytes of it:
 /// what is left in each, and the buffers that are out. Then both take the rest.
 fn stopped(pool: &Arc<Pool>) -> ([usize; 2], usize) {
     let data: Vec<u8> = (0..SAID).map(|at| (at % 251) as u8).collect();
-    let ends = [End::saying(&data), End::saying(&data)];
-    let allow = |room| ends.iter().for_each(|end| end.0.lock().room = room);
+    let ends = [true, false].map(|socket| End::saying(&data, socket));
+    let allow = |room| ends.iter().for_each(|end| end.inner.lock().room = room);
     let timeouts = Timeouts { idle: Duration::from_secs(60), half_closed: Duration::from_secs(60) };
-    let mut relay = Relay::new(Socket(ends[0].clone()), ends[1].clone(), &[], pool, timeouts);
+    let mut relay = Relay::new(ends[0].clone(), ends[1].clone(), &[], pool, timeouts);
     let counters = [AtomicU64::new(0), AtomicU64::new(0)];
     let moved = Moved { there: &counters[0], back: &counters[1] };
     let mut cx = Context::from_waker(Waker::noop());
@@ -137,7 +116,7 @@ fn stopped(pool: &Arc<Pool>) -> ([usize; 2], usize) {
     allow(usize::MAX);
     assert!(relay.poll(&mut cx, moved).is_pending());
     for end in &ends {
-        assert!(end.0.lock().took == data, "all arrives, in order");
+        assert!(end.inner.lock().took == data, "all arrives, in order");
     }
     assert_eq!(counters.map(AtomicU64::into_inner), [SAID as u64; 2]);
     (left, out)
