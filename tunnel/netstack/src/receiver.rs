@@ -20,6 +20,8 @@ const MAX_DUPLICATES: usize = 16;
 const INITIAL_LIMIT: u64 = 16 * 1024 - 1;
 /// The period of autotuning before there is a sample of the round trip.
 const UNKNOWN_RTT: Nanos = 100 * MS;
+/// Periods after which the largest amount that was read in one is forgotten, at the earliest; at the latest after twice as many.
+const PERIODS: u8 = 8;
 
 /// The receiver.
 pub(crate) struct Receiver {
@@ -63,6 +65,9 @@ pub(crate) struct Receiver {
     pub(crate) acknowledged: u64,
     tuned_at: Nanos,
     tuned_read: u64,
+    /// Most that was read in a period: among the latest periods, and among those before.
+    most_read: [u64; 2],
+    periods: u8,
     rtt: Nanos,
 }
 
@@ -100,6 +105,8 @@ impl Receiver {
             acknowledged: 0,
             tuned_at: now,
             tuned_read: 1,
+            most_read: [0; 2],
+            periods: 0,
             rtt: 0,
         }
     }
@@ -198,7 +205,7 @@ impl Receiver {
             return;
         }
         if self.readable() == 0 && self.early.is_empty() {
-            self.buffer.release(pool, self.nxt, true);
+            self.release(pool, self.nxt, true);
         }
         let done = self.buffer.write(pool, start, data);
         pool.discarded += (data.len() - done) as u64;
@@ -269,9 +276,15 @@ impl Receiver {
         }
         if total > 0 {
             let empty = self.read >= end && self.early.is_empty();
-            self.buffer.release(pool, self.read, empty);
+            self.release(pool, self.read, empty);
         }
         total
+    }
+
+    /// Gives back what lies below `offset`, and what is reserved beyond the window.
+    fn release(&mut self, pool: &mut Pool, offset: u64, empty: bool) {
+        self.buffer.release(pool, offset, empty);
+        self.buffer.withdraw(pool, self.right());
     }
 
     /// Drops everything held.
@@ -375,15 +388,22 @@ impl Receiver {
             && self.edge(pool) < self.right + self.step(wanted)
     }
 
-    /// The limit follows what the application takes in a round trip, four times that (a peer may double its flight in each).
+    /// The limit follows the most that the application took lately in a round trip, four times that (a peer may double its flight in
+    /// each). A smaller limit takes back no promise: the edge stays until the peer has used what it was given.
     fn tune(&mut self, now: Nanos) {
         let taken = self.read - self.tuned_read;
-        self.limit = self.limit.max(taken * 4).min(self.maximum);
+        self.most_read[0] = self.most_read[0].max(taken);
+        self.limit = (self.most_read[0].max(self.most_read[1]) * 4).max(INITIAL_LIMIT).min(self.maximum);
         self.proved |= taken * 4 >= (self.buffer.span() * CHUNK) as u64 && taken > 0;
         let period = if self.rtt == 0 { UNKNOWN_RTT } else { self.rtt };
         if now.saturating_sub(self.tuned_at) >= period {
             self.tuned_at = now;
             self.tuned_read = self.read;
+            self.periods += 1;
+            if self.periods == PERIODS {
+                self.periods = 0;
+                self.most_read = [0, self.most_read[0]];
+            }
         }
     }
 

@@ -328,7 +328,7 @@ impl Sender {
 
     /// The next segment that may leave now.
     pub(crate) fn plan(&mut self, now: Nanos) -> Result<Plan, Wait> {
-        self.pace_at = None;
+        self.stop_waiting(now);
         if let Some((id, segment)) = self.board.next_lost() {
             if !self.forced {
                 self.permitted(now, segment.length.into(), 0)?;

@@ -295,6 +295,30 @@ pub struct World {
     pub most_steps: u64,
     /// Events that belong to no script, and whose they were.
     pub other_events: Vec<(usize, Event)>,
+    /// Of each side: the processor that it shares with others.
+    pub processors: [Processor; 2],
+}
+
+/// A shared processor: in each period, it runs a stack for a while and others for the rest. What arrives meanwhile waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Processor {
+    /// Zero: it is never taken away.
+    pub period: u64,
+    /// The part at the beginning of each period in which the stack runs.
+    pub share: u64,
+    /// Beginning of a period.
+    pub phase: u64,
+}
+
+impl Processor {
+    /// The first time from `at` on at which the stack runs.
+    fn runs(&self, at: u64) -> u64 {
+        if self.period == 0 {
+            return at;
+        }
+        let into = (at + self.period - self.phase % self.period) % self.period;
+        if into < self.share { at } else { at + self.period - into }
+    }
 }
 
 /// Of a side: IPv4, then IPv6.
@@ -344,6 +368,7 @@ impl World {
             steps: 0,
             most_steps: u64::MAX,
             other_events: Vec::new(),
+            processors: Default::default(),
         }
     }
 
@@ -445,14 +470,13 @@ impl World {
         );
         let mut next: Option<u64> = None;
         let mut consider = |at: Option<u64>| next = next.into_iter().chain(at).min();
-        consider(self.pipes[0].next());
-        consider(self.pipes[1].next());
-        for stack in &self.stacks {
-            consider(stack.next_timeout().map(|at| at.as_nanos() as u64));
-        }
-        for pair in &self.pairs {
-            consider(pair[0].wake(self.now));
-            consider(pair[1].wake(self.now));
+        for side in [0, 1] {
+            let runs = |at: u64| self.processors[side].runs(at.max(self.now));
+            consider(self.pipes[1 - side].next().map(runs));
+            consider(self.stacks[side].next_timeout().map(|at| runs(at.as_nanos() as u64)));
+            for pair in &self.pairs {
+                consider(pair[side].wake(self.now).map(runs));
+            }
         }
         consider(self.changes.front().map(|(at, _)| *at));
         let Some(next) = next else { return false };
@@ -466,14 +490,15 @@ impl World {
         }
         let now = self.now;
         let time = Duration::from_nanos(now);
-        for (side, pipe) in self.pipes.iter_mut().enumerate() {
+        let running = self.processors.map(|processor| processor.runs(now) == now);
+        for (side, pipe) in self.pipes.iter_mut().enumerate().filter(|(side, _)| running[1 - *side]) {
             pipe.deliver(now, |packet| {
                 self.watch.arrive(now, packet);
                 self.stacks[1 - side].input(time, packet);
             });
         }
         // Each side twice: what one does may be news for itself.
-        for side in [0, 0, 1, 1] {
+        for side in [0, 0, 1, 1].into_iter().filter(|side| running[*side]) {
             self.events(side);
             for pair in &mut self.pairs {
                 pair[side].step(now, &mut self.stacks[side], &self.pattern);

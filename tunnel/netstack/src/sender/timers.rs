@@ -25,7 +25,7 @@ impl Sender {
     pub(crate) fn expire(&mut self, now: Nanos) -> bool {
         let due = |at: Option<Nanos>| at.is_some_and(|at| at <= now);
         if due(self.pace_at) {
-            self.pace_at = None;
+            self.stop_waiting(now);
         }
         if due(self.persist_at) {
             self.persist_at = None;
@@ -51,6 +51,13 @@ impl Sender {
             return true;
         }
         false
+    }
+
+    /// The pacer's timer has fired, or is no longer needed.
+    pub(super) fn stop_waiting(&mut self, now: Nanos) {
+        if self.pace_at.take().is_some_and(|at| at <= now) {
+            self.pacer.woken(now);
+        }
     }
 
     /// The controller's bounds follow a loss that no acknowledgement showed.
