@@ -66,6 +66,9 @@ struct Arguments {
     /// Megabytes of all files for `--sync`, of which four large files take what the small ones leave
     #[arg(long, default_value_t = 100)]
     megabytes: usize,
+    /// Only these paths of `--sync`: 0ms/0%, 0ms/0.1%, 80ms/0%, 80ms/0.1%
+    #[arg(long, value_delimiter = ',', value_parser = sync::path, default_values = ["0ms/0%", "0ms/0.1%", "80ms/0%", "80ms/0.1%"])]
+    paths: Vec<(u64, f64)>,
     /// Only these parts of `--pod` (start, throughput, tls, long, idle, unread) or `--gateway` (enrol, restart, failover)
     #[arg(long, value_delimiter = ',')]
     parts: Vec<String>,
@@ -123,7 +126,11 @@ fn run(arguments: &Arguments, sheet: &mut Sheet) -> Result<Vec<Goal>> {
     if arguments.sync {
         let Arguments { files, megabytes, .. } = *arguments;
         let tools = arguments.peers.clone();
-        return sync::measure(&sync::Plan { runs, seconds, files, megabytes, tools, congestion }, sheet);
+        let paths = arguments.paths.clone();
+        return sync::measure(
+            &sync::Plan { runs, seconds, files, megabytes, tools, paths, congestion },
+            sheet,
+        );
     }
     if arguments.gateway {
         available(vec![Implementation::WarrenTunnel], sheet, Implementation::name, Implementation::path);

@@ -51,6 +51,7 @@ pub(crate) struct Plan {
     /// Of all files together.
     pub(crate) megabytes: usize,
     pub(crate) tools: Vec<String>,
+    pub(crate) paths: Vec<(u64, f64)>,
     pub(crate) congestion: String,
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
     sheet.condition("files", setting);
     let storage = Storage::new(plan)?;
     for run in 1..=plan.runs {
-        for (delay, loss) in PATHS {
+        for &(delay, loss) in &plan.paths {
             let case = |direction: &str| format!("{delay} ms, {loss} % loss, {direction}");
             eprintln!("run {run} of {}: {delay} ms, {loss} % loss", plan.runs);
             let road = Road::new(delay, loss)?;
@@ -82,6 +83,15 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
         }
     }
     Ok(goals::sync(sheet, PATH))
+}
+
+/// A path as `80ms/0.1%`.
+pub(crate) fn path(text: &str) -> Result<(u64, f64), String> {
+    let known = PATHS.iter().find(|(delay, loss)| text == format!("{delay}ms/{loss}%"));
+    known.copied().ok_or_else(|| {
+        let known: Vec<String> = PATHS.iter().map(|(delay, loss)| format!("{delay}ms/{loss}%")).collect();
+        format!("paths are {}", known.join(", "))
+    })
 }
 
 /// A pod's host and a gateway, with a relay between them.
