@@ -134,19 +134,20 @@ impl Described {
 
 /// The VPC of the state `before`; an error if it does not exist.
 pub(super) async fn read(aws: &Aws, before: &Vpc) -> Result<Vpc, ApiError> {
-    let (vpc, dns_support, dns_hostnames) = live(aws, before.object.id()?).await?;
-    let group = default_group(aws, &vpc.id).await?;
-    let empty = group
-        .as_ref()
-        .is_none_or(|group| group.ip_permissions().is_empty() && group.ip_permissions_egress().is_empty());
+    let id = before.object.id()?;
+    let vpc = get(aws, id).await?;
     let tables = aws
         .ec2()
         .describe_route_tables()
-        .filters(filter("vpc-id", &vpc.id))
-        .filters(filter("association.main", "true"))
-        .send()
-        .await
-        .named("DescribeRouteTables")?;
+        .filters(filter("vpc-id", id))
+        .filters(filter("association.main", "true"));
+    let ((dns_support, dns_hostnames), group, tables) =
+        tokio::try_join!(dns(aws, id), default_group(aws, id), async {
+            tables.send().await.named("DescribeRouteTables")
+        })?;
+    let empty = group
+        .as_ref()
+        .is_none_or(|group| group.ip_permissions().is_empty() && group.ip_permissions_egress().is_empty());
     let main_table = tables.route_tables().first().and_then(|table| table.route_table_id.clone());
     let main_table: Attr<_> = main_table.parsed_if_set("DescribeRouteTables", "RouteTableId")?.into();
     let group = group.and_then(|group| group.group_id);
@@ -182,8 +183,16 @@ pub(super) fn locked(before: &Vpc, empty: bool) -> Attr<bool> {
 /// The VPC `id` with its DNS support and DNS hostnames.
 pub(super) async fn live(aws: &Aws, id: &str) -> Result<(Described, bool, bool), ApiError> {
     let vpc = get(aws, id).await?;
-    let support = attribute(aws, id, VpcAttributeName::EnableDnsSupport).await?;
-    Ok((vpc, support, attribute(aws, id, VpcAttributeName::EnableDnsHostnames).await?))
+    let (support, hostnames) = dns(aws, id).await?;
+    Ok((vpc, support, hostnames))
+}
+
+/// DNS support and DNS hostnames of the VPC `id`.
+async fn dns(aws: &Aws, id: &str) -> Result<(bool, bool), ApiError> {
+    tokio::try_join!(
+        attribute(aws, id, VpcAttributeName::EnableDnsSupport),
+        attribute(aws, id, VpcAttributeName::EnableDnsHostnames)
+    )
 }
 
 async fn attribute(aws: &Aws, id: &str, name: VpcAttributeName) -> Result<bool, ApiError> {

@@ -15,6 +15,7 @@ use crate::error::ApiError;
 use crate::memory::PlannedVpc;
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
+use api::Described;
 pub(crate) use model::Vpc;
 
 /// A live VPC in the form of a planned one.
@@ -98,12 +99,7 @@ impl Object for Vpc {
         warren_managed::ensure(self, work, progress).await?;
         // From now on subnets refer to it by ID. Conflicts were reported when it was planned.
         let _told = work.session.guard().plan(occupied(self, Some(&work.cloud))?).await;
-        work.op
-            .until("available", || async {
-                let vpc = api::get(&work.cloud, self.object.id()?).await?;
-                Ok(if vpc.available { Poll::Ready(()) } else { Poll::Pending("pending".into()) })
-            })
-            .await
+        Ok(())
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Vpc, Diagnostics> {
@@ -142,36 +138,16 @@ impl Vpc {
     async fn apply_settings(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         let id = self.object.id()?;
-        let have = op.call(|| api::get(aws, id)).await?;
+        let have = op
+            .until("available", || async {
+                let vpc = api::get(aws, id).await?;
+                Ok(if vpc.available { Poll::Ready(vpc) } else { Poll::Pending("pending".into()) })
+            })
+            .await?;
         self.object.retag(work, &self.object.found(aws, id, &have.tags)).await?;
-
-        let secondary = sets::known(&self.secondary_cidr_blocks);
-        for (range, association) in &have.secondary {
-            if !secondary.contains(range) {
-                op.check_cancelled()?;
-                op.release(|| api::disassociate(aws, association)).await?;
-            }
+        if self.differs(&have).is_some() {
+            self.apply_ranges(work, &have).await?;
         }
-        for range in secondary.iter().filter(|range| !have.secondary.contains_key(*range)) {
-            op.check_cancelled()?;
-            op.call(|| api::associate(aws, id, *range)).await?;
-        }
-        let ipv6 = self.assign_generated_ipv6.is_true();
-        match (ipv6, &have.ipv6) {
-            (true, None) => op.call(|| api::associate_ipv6(aws, id)).await?,
-            (false, Some((_, association))) => op.release(|| api::disassociate(aws, association)).await?,
-            _ => {}
-        }
-        op.until("associated with its ranges", || async {
-            let have = api::get(aws, id).await?;
-            let wrong = have.refused.clone().or_else(|| {
-                let same =
-                    have.secondary.keys().eq(&secondary) && have.ipv6.is_some() == ipv6 && !have.changing;
-                (!same).then(|| "associating".to_owned())
-            });
-            Ok(wrong.map_or(Poll::Ready(()), Poll::Pending))
-        })
-        .await?;
 
         // Hostnames need DNS support: enabled after it, disabled before it.
         let (support, hostnames) = (self.enable_dns_support.is_true(), self.enable_dns_hostnames.is_true());
@@ -186,6 +162,43 @@ impl Vpc {
             op.call(|| api::lock_default_group(aws, id)).await?;
         }
         Ok(())
+    }
+
+    /// Associates and disassociates ranges until `have` has those of the plan.
+    async fn apply_ranges(&self, work: &Work<'_>, have: &Described) -> Result<(), Diagnostics> {
+        let Work { cloud: aws, op, .. } = work;
+        let id = self.object.id()?;
+        let secondary = sets::known(&self.secondary_cidr_blocks);
+        for (range, association) in &have.secondary {
+            if !secondary.contains(range) {
+                op.check_cancelled()?;
+                op.release(|| api::disassociate(aws, association)).await?;
+            }
+        }
+        for range in secondary.iter().filter(|range| !have.secondary.contains_key(*range)) {
+            op.check_cancelled()?;
+            op.call(|| api::associate(aws, id, *range)).await?;
+        }
+        match (self.assign_generated_ipv6.is_true(), &have.ipv6) {
+            (true, None) => op.call(|| api::associate_ipv6(aws, id)).await?,
+            (false, Some((_, association))) => op.release(|| api::disassociate(aws, association)).await?,
+            _ => {}
+        }
+        op.until("associated with its ranges", || async {
+            let have = api::get(aws, id).await?;
+            Ok(self.differs(&have).map_or(Poll::Ready(()), Poll::Pending))
+        })
+        .await
+    }
+
+    /// What of the ranges is not as planned.
+    fn differs(&self, have: &Described) -> Option<String> {
+        have.refused.clone().or_else(|| {
+            let same = have.secondary.keys().eq(&sets::known(&self.secondary_cidr_blocks))
+                && have.ipv6.is_some() == self.assign_generated_ipv6.is_true()
+                && !have.changing;
+            (!same).then(|| "associating".to_owned())
+        })
     }
 }
 
