@@ -356,6 +356,14 @@ fn programs_inside_the_tunnel_reach_each_other_with_plain_sockets() {
         said.strip_prefix("trained with ").and_then(|said| said.split_once(" as ")).expect(&logs);
     assert!(with == own && own.starts_with("10.100.0."), "{said}\n{logs}");
 
+    // Programs look the machine's name up to learn their own address: it has the one of the tunnel, and the name that others know.
+    let script = "getent ahostsv4 \"$(uname -n)\" && getent hosts localhost";
+    let output = exec(&asking, homes[1].path(), &["sh", "-c", script]).output().unwrap();
+    let said = text(&output.stdout);
+    let known = format!(" STREAM {}.trainers.warren.internal\n", asking.name());
+    assert!(said.starts_with("10.100.0.") && said.contains(&known), "{said}{}", text(&output.stderr));
+    assert!(said.ends_with("localhost\n"), "{said}");
+
     // What is beside the tunnel is reached through the proxy in the environment, and exit codes are the program's.
     let here = asking.ip("-4 -o addr show scope global").unwrap();
     let here = here.split_whitespace().find_map(|word| word.split_once("/24")).unwrap().0.to_owned();
