@@ -10,6 +10,7 @@
 //! ```
 
 mod child;
+mod drain;
 mod environment;
 mod init;
 mod inside;
@@ -112,6 +113,9 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
             tracing::error!("sync of {source} has failed");
             failed = failed.or(Some(copied));
         }
+    }
+    if let Some(process) = network {
+        drain::wait(process, signals);
     }
     Ok(if code == 0 { failed.unwrap_or(0) } else { code })
 }
