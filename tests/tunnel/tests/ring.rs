@@ -155,18 +155,31 @@ impl Pod {
 
     /// Ends it and its program without a word to anybody, as when a machine dies.
     fn vanish(&mut self) {
-        let tree = descendants(self.child.id());
-        for process in tree {
-            let process = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
-            _ = kill_process(process, Signal::KILL);
-        }
+        kill(&descendants(self.child.id()));
         _ = self.child.wait();
+    }
+
+    /// Ends its program alone.
+    fn crash(&self) {
+        let tree = descendants(self.child.id());
+        let is_program = |process: &&u32| {
+            let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            words.split(|byte| *byte == 0).nth(2) == Some(b"train.py")
+        };
+        kill(&[*tree.iter().find(is_program).expect("no program")]);
     }
 }
 
 impl Drop for Pod {
     fn drop(&mut self) {
         self.vanish();
+    }
+}
+
+fn kill(processes: &[u32]) {
+    for process in processes {
+        let process = Pid::from_raw(i32::try_from(*process).unwrap()).unwrap();
+        _ = kill_process(process, Signal::KILL);
     }
 }
 
@@ -365,11 +378,12 @@ fn check_torchrun(python: &str) {
     assert_eq!(said, ["gloo 0 of 3: 6.0", "gloo 1 of 3: 6.0", "gloo 2 of 3: 6.0"]);
 }
 
-/// The others end with an error if a pod vanishes between two sums.
+/// The others end with an error if a pod vanishes or its program crashes: at once if it can still say so, else after a silence.
 #[test]
-fn a_pod_that_vanishes_ends_the_others() {
+fn a_pod_that_ends_early_ends_the_others() {
     let backends = [Some((Ring, "python3".to_owned())), torch().map(|python| (Gloo, python))];
-    for (backend, python) in backends.into_iter().flatten() {
+    let cases = backends.into_iter().flatten().flat_map(|case| [(case.clone(), true), (case, false)]);
+    for ((backend, python), vanishes) in cases {
         let lab = Lab::new(backend);
         let _gateway = lab.fabric.start(0, &lab.gateway).unwrap();
         let token = lab.fabric.token("trainers", &["--uses", "3"]).unwrap();
@@ -379,7 +393,11 @@ fn a_pod_that_vanishes_ends_the_others() {
         let steps = |pod: &Pod| pod.read("out").lines().count();
         let trains = wait_for(PATIENCE, "step", || Ok(pods.iter().all(|pod| steps(pod) > 20).then_some(())));
         trains.unwrap_or_else(|error| panic!("{error}\n{}", pods[0].read("log")));
-        pods[1].vanish();
+        if vanishes {
+            pods[1].vanish();
+        } else {
+            pods[1].crash();
+        }
         let begun = Instant::now();
         for pod in [0, 2] {
             let ended =
@@ -387,7 +405,8 @@ fn a_pod_that_vanishes_ends_the_others() {
             let log = pods[pod].read("log");
             let ended = ended.unwrap_or_else(|error| panic!("{error}\n{log}"));
             let last = log.lines().rfind(|line| line.contains("Error")).unwrap_or_default();
-            println!("{backend:?}, pod {pod}: {ended} {:.1} s later: {last}", begun.elapsed().as_secs_f64());
+            let (later, how) = (begun.elapsed().as_secs_f64(), if vanishes { "vanished" } else { "crashed" });
+            println!("{backend:?}, a pod {how}, pod {pod}: {ended} {later:.1} s later: {last}");
             assert!(!ended.success() && !last.is_empty(), "{log}");
         }
     }
