@@ -15,22 +15,24 @@ import time
 import urllib.parse
 from array import array
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 JOIN = 600.0  # seconds that pods wait for each other
-TIMEOUT = 60.0  # seconds until a silent pod ends the ring
+TIMEOUT = 60.0  # seconds until a silent pod ends the group, unless `connect` is given others
 ANSWER = 10.0  # seconds until a connection is tried again
 HELLO = struct.Struct("!4sII")  # "ring", rank, and number of pods
 MAGIC = b"ring"
 
 
-def connect(peers, rank, port=29500, backend="auto", proxy=None):
+def connect(peers, rank, port=29500, backend="auto", proxy=None, timeout=TIMEOUT):
     """Joins the group of `peers`, the names of all pods in the order of their ranks. Waits until all are there.
 
-    With `proxy`, the URL of the agent's HTTP proxy, only the ring is possible.
+    With `proxy`, the URL of the agent's HTTP proxy, only the ring is possible. An all-reduce fails if nothing arrives for
+    `timeout` seconds.
     """
     if backend == "auto":
         backend = "gloo" if not proxy and has_torch() else "ring"
-    return Gloo(peers, rank, port) if backend == "gloo" else Ring(peers, rank, port, proxy)
+    return Gloo(peers, rank, port, timeout) if backend == "gloo" else Ring(peers, rank, port, proxy, timeout)
 
 
 def has_torch():
@@ -42,19 +44,31 @@ def has_torch():
 
 
 class Gloo:
-    """The group of torch.distributed. Its sockets are plain ones, so the pod needs `exec --transparent`."""
+    """The group of torch.distributed. Its sockets are plain ones, so the pod needs `exec --transparent`.
 
-    def __init__(self, peers, rank, port):
+    Pods meet at the first one's `port`. Gloo then connects every pod to every other on random ports.
+    """
+
+    def __init__(self, peers, rank, port, timeout=TIMEOUT):
+        import torch
         import torch.distributed
 
-        self.torch = torch = torch
+        self.torch = torch
         torch.distributed.init_process_group(
-            "gloo", init_method=f"tcp://{peers[0]}:{port}", rank=rank, world_size=len(peers)
+            "gloo",
+            init_method=f"tcp://{peers[0]}:{port}",
+            rank=rank,
+            world_size=len(peers),
+            timeout=timedelta(seconds=JOIN),
         )
+        # Sums have a shorter timeout than joining.
+        self.group = torch.distributed.new_group(timeout=timedelta(seconds=timeout))
+        self.backend = torch.distributed.get_backend(self.group)
 
     def allreduce(self, values):
-        """Sums `values` over all pods in place."""
-        self.torch.distributed.all_reduce(self.torch.frombuffer(values, dtype=self.torch.float64))
+        """Sums `values` over all pods in place. All pods have the same bits afterwards."""
+        tensor = self.torch.frombuffer(values, dtype=self.torch.float64)
+        self.torch.distributed.all_reduce(tensor, group=self.group)
 
     def close(self):
         self.torch.distributed.destroy_process_group()
@@ -63,8 +77,10 @@ class Gloo:
 class Ring:
     """Pods in a circle: each sends to the next and receives from the one before."""
 
-    def __init__(self, peers, rank, port, proxy=None):
-        self.rank, self.world = rank, len(peers)
+    backend = "ring"
+
+    def __init__(self, peers, rank, port, proxy=None, timeout=TIMEOUT):
+        self.rank, self.world, self.timeout = rank, len(peers), timeout
         # With `exec --transparent`, the other pods come to an address of the tunnel. Otherwise `--reverse` leads to loopback.
         listener = socket.create_server(("127.0.0.1" if proxy else "", port))
         with ThreadPoolExecutor(1) as thread:
@@ -135,9 +151,9 @@ class Ring:
         sending, receiving = memoryview(outgoing).cast("B"), memoryview(received).cast("B")
         while sending or receiving:
             readers, writers = [self.before] if receiving else [], [self.next] if sending else []
-            readable, writable, _ = select.select(readers, writers, [], TIMEOUT)
+            readable, writable, _ = select.select(readers, writers, [], self.timeout)
             if not readable and not writable:
-                raise TimeoutError(f"pod {self.rank}: no data for {TIMEOUT:.0f} s")
+                raise TimeoutError(f"pod {self.rank}: no data for {self.timeout:.0f} s")
             if readable:
                 count = self.before.recv_into(receiving)
                 if count == 0:

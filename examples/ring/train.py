@@ -78,17 +78,25 @@ def digest(values):
     return hashlib.sha256(values.tobytes()).hexdigest()
 
 
-def alone(steps, world):
+def save(values, path):
+    """Writes the weights to a file, as 64-bit floating-point numbers of this machine."""
+    if path:
+        with open(path, "wb") as file:
+            values.tofile(file)
+
+
+def alone(steps, world, path):
     """All pods' work in one process, with sums in the order of the ring."""
     w = weights()
     parts = [samples(rank, world) for rank in range(world)]
     for step in range(steps):
         loss = update(w, allreduce.sum_in_order([gradients(w, part) for part in parts]))
         tell("step", step=step, loss=loss)
+    save(w, path)
     tell("done", weights=digest(w))
 
 
-def together(group, rank, world, steps):
+def together(group, rank, world, steps, path):
     """The work of one pod."""
     w, data, times = weights(), samples(rank, world), []
     for step in range(steps):
@@ -97,7 +105,15 @@ def together(group, rank, world, steps):
         group.allreduce(total)
         times.append(time.monotonic() - begun)
         tell("step", step=step, loss=update(w, total))
-    tell("done", rank=rank, weights=digest(w), allreduce_seconds=statistics.median(times), allreduce_bytes=8 * len(total))
+    save(w, path)
+    tell(
+        "done",
+        rank=rank,
+        backend=group.backend,
+        weights=digest(w),
+        allreduce_seconds=statistics.median(times),
+        allreduce_bytes=8 * len(total),
+    )
 
 
 def measure(group, size, rounds):
@@ -125,23 +141,25 @@ def main():
     parser.add_argument("--peers", default=os.environ.get("RING_PEERS"), help="names of all pods, separated by commas [RING_PEERS]")
     parser.add_argument("--port", type=int, default=29500)
     parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--save", metavar="FILE", help="write the weights to this file")
     parser.add_argument("--measure", type=int, metavar="BYTES", help="then measure all-reduces of this size")
     parser.add_argument("--rounds", type=int, default=3, help="number of measured all-reduces")
     parser.add_argument("--backend", choices=["auto", "gloo", "ring"], default="auto")
+    parser.add_argument("--timeout", type=float, default=allreduce.TIMEOUT, help="seconds until a silent pod ends the others")
     parser.add_argument("--proxy", action="store_true", help="reach other pods through the proxy in HTTPS_PROXY")
     parser.add_argument("--alone", type=int, metavar="PODS", help="do the work of this number of pods in one process")
     arguments = parser.parse_args()
     if arguments.alone:
-        alone(arguments.steps, arguments.alone)
+        alone(arguments.steps, arguments.alone, arguments.save)
         return
     if not arguments.peers:
         parser.error("set --peers or RING_PEERS")
     peers = arguments.peers.split(",")
     rank = own_rank(peers)
     proxy = os.environ["HTTPS_PROXY"] if arguments.proxy else None
-    group = allreduce.connect(peers, rank, arguments.port, arguments.backend, proxy)
+    group = allreduce.connect(peers, rank, arguments.port, arguments.backend, proxy, arguments.timeout)
     try:
-        together(group, rank, len(peers), arguments.steps)
+        together(group, rank, len(peers), arguments.steps, arguments.save)
         if arguments.measure:
             measure(group, arguments.measure, arguments.rounds)
     finally:

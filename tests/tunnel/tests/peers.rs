@@ -8,6 +8,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -356,6 +357,14 @@ fn programs_inside_the_tunnel_reach_each_other_with_plain_sockets() {
         said.strip_prefix("trained with ").and_then(|said| said.split_once(" as ")).expect(&logs);
     assert!(with == own && own.starts_with("10.100.0."), "{said}\n{logs}");
 
+    // Programs look the machine's name up to learn their own address: it has the one of the tunnel, and the name that others know.
+    let script = "getent ahostsv4 \"$(uname -n)\" && getent hosts localhost";
+    let output = exec(&asking, homes[1].path(), &["sh", "-c", script]).output().unwrap();
+    let said = text(&output.stdout);
+    let known = format!(" STREAM {}.trainers.warren.internal\n", asking.name());
+    assert!(said.starts_with("10.100.0.") && said.contains(&known), "{said}{}", text(&output.stderr));
+    assert!(said.ends_with("localhost\n"), "{said}");
+
     // What is beside the tunnel is reached through the proxy in the environment, and exit codes are the program's.
     let here = asking.ip("-4 -o addr show scope global").unwrap();
     let here = here.split_whitespace().find_map(|word| word.split_once("/24")).unwrap().0.to_owned();
@@ -367,6 +376,37 @@ fn programs_inside_the_tunnel_reach_each_other_with_plain_sockets() {
     assert_eq!(status.code(), Some(7));
     let output = exec(&asking, homes[1].path(), &["/no/such/program"]).output().unwrap();
     assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
+}
+
+/// What a program wrote before it ended arrives, however slow the way is: the tunnel waits for it.
+#[test]
+fn the_last_bytes_of_a_program_inside_the_tunnel_arrive() {
+    const SERVE: &str = "$s = IO::Socket::INET->new(LocalPort => 29500, Listen => 1) or die; \
+        $c = $s->accept; $n += length while sysread $c, $_, 65536; print \"$n bytes\"";
+    const SEND: &str = "for (1..100) { $c = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => 29500) and last; \
+        select undef, undef, undef, 0.2 } print $c 'x' x 3000000; close $c";
+    let lab = Lab::new();
+    let slow =
+        ("[[groups.workers.allow]]", "[groups.trainers]\npeer_rate_mbit = 20\n[[groups.workers.allow]]");
+    lab.fabric.configure(0, &[slow]).unwrap();
+    let gateway = lab.fabric.start(0, &lab.gateway).unwrap();
+    let token = lab.fabric.token("trainers", &["--uses", "2"]).unwrap();
+    let path = Implementation::WarrenTunnel.path().unwrap();
+    let homes = [(); 2].map(|()| lab.fabric.home_of_pod().unwrap());
+    let hosts = [(); 2].map(|()| lab.host());
+    let exec = |index: usize, script: &str, to: &str| {
+        let mut exec = unprivileged(&hosts[index], homes[index].path(), &path);
+        exec.args(["exec", "--transparent", "--metrics", "off", "--log-level", "warn", "--"]);
+        exec.args(["perl", "-MIO::Socket::INET", "-e", script, to]);
+        exec.env("WARREN_TOKEN", &token).env("WARREN_HOST_NAME", hosts[index].name());
+        exec
+    };
+    let serving = exec(0, SERVE, "").stdout(Stdio::piped()).spawn().unwrap();
+    let to = format!("{}.trainers.warren.internal", hosts[0].name());
+    let sent = exec(1, SEND, &to).output().unwrap();
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    let received = serving.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&received.stdout), "3000000 bytes", "{}", gateway.daemon.log());
 }
 
 /// Two gateways over etcd: pods at different ones reach each other through both, and when one of them moves, too.

@@ -15,7 +15,7 @@ use warren_wire::config::Config;
 
 use super::{
     args::AgentArgs, credentials::Programs, enrolled, events::Event, proxies::Proxies, run::Claimed,
-    tunnel::TunnelHandle,
+    settings::Source, tunnel::TunnelHandle,
 };
 use crate::runtime::{
     ListenAddress,
@@ -29,6 +29,7 @@ pub struct ScopedTunnel {
     proxies: Option<Proxies>,
     dial: Option<Arc<dyn Network>>,
     network: Option<u32>,
+    name: Option<String>,
     programs: Programs,
     config: Config,
 }
@@ -60,6 +61,11 @@ impl ScopedTunnel {
     /// A process in the tunnel's own network, if programs can enter that.
     pub fn network(&self) -> Option<u32> {
         self.network
+    }
+
+    /// The name under which other pods of its group reach this one, if it has enrolled.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// Variables by which programs find credentials of clouds; empty if the gateway gives none.
@@ -106,12 +112,17 @@ pub fn with_tunnel<T: Send>(
             settings.services.or_proxies(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into()));
         }
         let config = settings.config.clone();
+        let name = match &settings.source {
+            Source::Token(enrolled) => enrolled.peer_name(),
+            Source::File(_) | Source::Stdin => None,
+        };
         let agent = claimed.up(settings, &events)?;
         _ = bring.send(ScopedTunnel {
             handle: agent.tunnel.handle(),
             proxies: agent.tunnel.proxies(),
             dial: agent.tunnel.dial(),
             network: agent.tunnel.network(),
+            name,
             programs: agent.programs(),
             config,
         });

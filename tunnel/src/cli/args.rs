@@ -41,6 +41,8 @@ pub struct EnterArgs {
     pub process: u32,
     /// The file that programs shall see as /etc/resolv.conf
     pub resolver: PathBuf,
+    /// The file that programs shall see as /etc/hosts
+    pub hosts: PathBuf,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

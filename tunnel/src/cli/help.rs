@@ -50,8 +50,9 @@ free ports unless --socks5 or --http-proxy is given. Standard input and output b
 
 Programs that open plain sockets, such as torchrun or MPI, need --transparent in a pod without an
 interface. The command then runs in the tunnel's network: it has the tunnel's addresses, may listen on
-them, and resolves names by the agent. Destinations outside the tunnel are reached through the proxy in
-HTTPS_PROXY and HTTP_PROXY alone. If an interface was requested, --transparent changes nothing.
+them, and resolves names by the agent. Its hostname resolves to them too. Destinations outside the
+tunnel are reached through the proxy in HTTPS_PROXY and HTTP_PROXY alone. If an interface was
+requested, --transparent changes nothing.
 
 Signals are forwarded to the command; use `warren-tunnel reload` to reload the configuration. As
 process 1 of a container, exec also reaps orphaned processes.

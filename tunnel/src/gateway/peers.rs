@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use warren_lease::Peer;
 use warren_lease::policy::{Denial, Flow};
-use warren_wire::gateway::{PEER_DOMAIN, SitePeer};
+use warren_wire::gateway::{PEER_DOMAIN, SitePeer, peer_label};
 use warren_wire::{Name, PublicKey};
 
 use super::access::{Access, RateLimits};
@@ -59,7 +59,7 @@ impl Member {
             rate_limits: ArcSwap::from_pointee(access.rate_limits(&group, &RateLimits::default())),
             addresses,
             group,
-            label: label(host),
+            label: peer_label(host),
             dns: Share::new(access.dns_queries_per_second(), false),
             credentials: Arc::new(credentials::Share::new(access.credential_requests_per_minute())),
             site: None,
@@ -91,7 +91,7 @@ impl Member {
         self.key == lease.key
             && self.addresses == lease.addresses
             && self.group == lease.group
-            && self.label == label(lease.host.name())
+            && self.label == peer_label(lease.host.name())
     }
 
     /// Checks whether a flow of it may pass; `to` is the peer with the destination address, if there is one.
@@ -114,16 +114,6 @@ impl Member {
         self.flows.fetch_add(1, Ordering::Relaxed);
         FlowGuard(Arc::clone(self))
     }
-}
-
-/// A label of a host's name: its first one, in lower case, with a hyphen in place of what DNS names do not have (RFC 1123 section
-/// 2.1).
-fn label(host: &str) -> Option<String> {
-    let first = host.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    let label: String = first.chars().map(plain).take(63).collect();
-    let label = label.trim_matches('-');
-    (!label.is_empty()).then(|| label.to_owned())
 }
 
 /// Counts one flow of a member.

@@ -23,6 +23,7 @@ use warren_wire::config::{Config, Interface, Peer, TlsEndpoint};
 use warren_wire::enrolment::{
     Answer, ChannelBinding, CredentialService, DirectService, HostInfo, Proof, Purpose,
 };
+use warren_wire::gateway::peer_name;
 use warren_wire::token::Claims;
 use warren_wire::{Name, PrivateKey, PublicKey, Token};
 
@@ -209,6 +210,11 @@ impl Enrolled {
             lease.answer.gateways.as_slice().iter().map(|gateway| gateway.key).collect();
         let active = keys.iter().position(|key| *key == lease.active).unwrap_or(0);
         (keys, active)
+    }
+
+    /// The name under which other pods of its group reach it, if its host has a name.
+    pub(super) fn peer_name(&self) -> Option<String> {
+        peer_name(self.host.name(), &self.claims.group)
     }
 
     /// The names of the gateways by their keys.

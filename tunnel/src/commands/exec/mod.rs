@@ -10,6 +10,7 @@
 //! ```
 
 mod child;
+mod drain;
 mod environment;
 mod init;
 mod inside;
@@ -93,13 +94,14 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
             return Ok(code);
         }
     }
-    let inside = tunnel.network().filter(|_| args.transparent).map(inside::Resolver::of).transpose()?;
+    let network = tunnel.network().filter(|_| args.transparent);
+    let inside = network.map(|process| inside::Names::of(process, tunnel)).transpose()?;
     let code = match &inside {
-        Some(resolver) => {
+        Some(names) => {
             let proxies = tunnel.proxies().map(inside::proxies).unwrap_or_default();
             let mut variables = environment::with(&proxies, get);
             variables.extend(own_credentials(programs.inside.clone(), &get));
-            child::run(&resolver.command(&args.command), variables, signals)?
+            child::run(&names.command(&args.command), variables, signals)?
         }
         None => child::run(&args.command, environment, signals)?,
     };
@@ -111,6 +113,9 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
             tracing::error!("sync of {source} has failed");
             failed = failed.or(Some(copied));
         }
+    }
+    if let Some(process) = network {
+        drain::wait(process, signals);
     }
     Ok(if code == 0 { failed.unwrap_or(0) } else { code })
 }

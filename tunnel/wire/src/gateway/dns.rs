@@ -15,6 +15,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::{PEER_DOMAIN, Pool, Site};
+use crate::Name;
 use crate::enrolment::{self, Domain};
 
 /// The most zones, domains in all, and resolvers of one zone.
@@ -134,6 +135,23 @@ impl Pool {
         };
         [first(true), first(false)].into_iter().flatten().collect()
     }
+}
+
+/// A label of a host's name: its first one, in lower case, with a hyphen in place of what DNS names do not have (RFC 1123 section
+/// 2.1).
+#[must_use]
+pub fn peer_label(host: &str) -> Option<String> {
+    let first = host.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    let label: String = first.chars().map(plain).take(63).collect();
+    let label = label.trim_matches('-');
+    (!label.is_empty()).then(|| label.to_owned())
+}
+
+/// The name of a peer for others, if its host has a name.
+#[must_use]
+pub fn peer_name(host: &str, group: &Name) -> Option<String> {
+    peer_label(host).map(|label| format!("{label}.{group}.{PEER_DOMAIN}"))
 }
 
 /// Whether a domain is that of the names of peers, or below it.

@@ -62,7 +62,7 @@ pub use credentials::{
     RoleArnError, SESSION_MAX, SESSION_MIN, access_boundary, check_grants, session_policy,
 };
 pub use direct::{DIRECT_PATH, DIRECT_PORT, DIRECT_SECONDS, Offer, Offers, Opening};
-pub use dns::{Dns, Zone};
+pub use dns::{Dns, Zone, peer_label, peer_name};
 pub use rule::{Allow, Destination, DestinationError, PortRange, PortRangeError, Protocol};
 pub use rule_test::{FlowTarget, RuleTest};
 pub use site::{Site, SitePeer};

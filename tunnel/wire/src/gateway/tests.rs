@@ -232,6 +232,9 @@ fn groups_that_reach_each_other_have_routes_and_names() {
     assert_eq!(config.routes(&group("other")), own.iter().map(|own| IpNet::from(*own)).collect::<Vec<_>>());
     assert_eq!(config.dns_addresses(), own);
     assert_eq!(config.dns_zones()[0].domains[0].as_str(), PEER_DOMAIN);
+    let name = |host: &str| peer_name(host, &group("gpu"));
+    assert_eq!(name("Train_0.acme.example").as_deref(), Some("train-0.gpu.warren.internal"));
+    assert_eq!(name("-.x"), None);
 }
 
 #[test]
