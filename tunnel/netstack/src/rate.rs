@@ -27,7 +27,7 @@ pub(crate) struct Rate {
     pub(crate) lost: u64,
     delivered_at: Nanos,
     first_sent_at: Nanos,
-    /// While `delivered` is below it, samples are limited by the application.
+    /// Until `delivered` is beyond it, samples are limited by the application; zero for never.
     app_limited_until: u64,
     newest: Option<Stamp>,
 }
@@ -55,9 +55,10 @@ impl Rate {
         self.app_limited_until = (self.delivered + flight).max(1);
     }
 
-    /// What is sent now says less of the path than of the application.
+    /// What is sent now says less of the path than of the application. That includes what follows a pause in which everything was
+    /// acknowledged.
     pub(crate) fn limited(&self) -> bool {
-        self.app_limited_until > self.delivered
+        self.app_limited_until > 0 && self.app_limited_until >= self.delivered
     }
 
     /// A segment was delivered.
