@@ -76,6 +76,7 @@ fn thousands_of_streams_that_nobody_reads_stay_under_the_budget() {
         buffers("peak_bytes") <= buffers("limit_bytes") && buffers("limit_bytes") == 32 << 20,
         "{status}"
     );
-    assert!(buffers("peak_bytes") > 16 << 20, "nothing waited: {status}");
+    // What is promised to streams is not in it.
+    assert!(buffers("peak_bytes") > 12 << 20, "nothing waited: {status}");
     assert!(own < OWN, "{own} bytes");
 }
