@@ -1,9 +1,9 @@
 //! How many requests run at the same time: as many as the path and the store carry. The decisions are pure.
 //!
 //! ```text
-//! start ─► fourfold ─► double, while that carries a fifth more ─► hold ─► try a third fewer, or half as many again ─► hold
-//!   ▲                                                              │  ▲
-//!   └── requests of another size ──────────────────────────────────┘  └── 429 or 503: half as many, for longer
+//! start ─► double, while that carries a fifth more ─► hold ─► try a third fewer, or half as many again ─► hold
+//!   ▲                                                  │  ▲
+//!   └── requests of another size ──────────────────────┘  └── 429 or 503: half as many, for longer
 //! ```
 //!
 //! What a limit carries follows from Little's law: requests in flight, times the work of one, by its duration. This needs no
@@ -203,9 +203,7 @@ impl Limit {
     }
 
     fn double(&mut self) {
-        // The first number is a guess, and small for a long path.
-        let times = if self.changes == 0 { 4 } else { 2 };
-        match (times * self.now).min(self.most) {
+        match (2 * self.now).min(self.most) {
             more if more > self.now => self.set(more, Phase::Doubles),
             _ => self.phase = Phase::Holds(self.rounds),
         }
@@ -451,7 +449,7 @@ mod tests {
             });
             futures_util::future::join_all(work).await;
         };
-        all(2_000).await;
+        all(3_000).await;
         assert_eq!(slots.free.available_permits(), 256);
         // A request that was dropped is not judged.
         drop(slots.take().await);
