@@ -67,7 +67,7 @@ struct Arguments {
     #[arg(long, default_value_t = 100)]
     megabytes: usize,
     /// Only these paths of `--sync`: 0ms/0%, 0ms/0.1%, 80ms/0%, 80ms/0.1%
-    #[arg(long, value_delimiter = ',', value_parser = sync::path, default_values = ["0ms/0%", "0ms/0.1%", "80ms/0%", "80ms/0.1%"])]
+    #[arg(long, value_delimiter = ',', value_parser = sync::path)]
     paths: Vec<(u64, f64)>,
     /// Only these parts of `--pod` (start, throughput, tls, long, idle, unread) or `--gateway` (enrol, restart, failover)
     #[arg(long, value_delimiter = ',')]

@@ -51,6 +51,7 @@ pub(crate) struct Plan {
     /// Of all files together.
     pub(crate) megabytes: usize,
     pub(crate) tools: Vec<String>,
+    /// All of them if empty.
     pub(crate) paths: Vec<(u64, f64)>,
     pub(crate) congestion: String,
 }
@@ -62,8 +63,9 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
         format!("{} files of {SMALL} bytes and {LARGE} large ones, {} MB", plan.files, plan.megabytes);
     sheet.condition("files", setting);
     let storage = Storage::new(plan)?;
+    let paths = if plan.paths.is_empty() { &PATHS[..] } else { &plan.paths };
     for run in 1..=plan.runs {
-        for &(delay, loss) in &plan.paths {
+        for &(delay, loss) in paths {
             let case = |direction: &str| format!("{delay} ms, {loss} % loss, {direction}");
             eprintln!("run {run} of {}: {delay} ms, {loss} % loss", plan.runs);
             let road = Road::new(delay, loss)?;
@@ -87,11 +89,9 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
 
 /// A path as `80ms/0.1%`.
 pub(crate) fn path(text: &str) -> Result<(u64, f64), String> {
-    let known = PATHS.iter().find(|(delay, loss)| text == format!("{delay}ms/{loss}%"));
-    known.copied().ok_or_else(|| {
-        let known: Vec<String> = PATHS.iter().map(|(delay, loss)| format!("{delay}ms/{loss}%")).collect();
-        format!("paths are {}", known.join(", "))
-    })
+    let name = |(delay, loss): &(u64, f64)| format!("{delay}ms/{loss}%");
+    let known = PATHS.iter().find(|path| name(path) == text).copied();
+    known.ok_or_else(|| format!("paths are {}", PATHS.each_ref().map(name).join(", ")))
 }
 
 /// A pod's host and a gateway, with a relay between them.
