@@ -3,17 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use warren_tunnel_tests::{
-    Device, Family, Implementation, Interface, Namespace, Pair, Settings, Side, pod, wait_for, web,
-    workspace_root,
+    Device, Family, Impairment, Implementation, Interface, Namespace, Pair, Settings, Side, pod, wait_for,
+    web, workspace_root,
 };
 
 /// A pod's host on the left, and a gateway with a web server behind it on the right.
@@ -27,8 +29,11 @@ struct Lab {
 const BODY: &str = "through the tunnel";
 
 fn lab(with_gateway: bool) -> Lab {
+    lab_of(Pair::hosts().unwrap(), with_gateway)
+}
+
+fn lab_of(hosts: [Arc<Namespace>; 2], with_gateway: bool) -> Lab {
     let settings = Settings { initiator: Some(Side::Left), ..Settings::default() };
-    let hosts = Pair::hosts().unwrap();
     let interfaces = Pair::interfaces(&settings).unwrap();
     let gateway = with_gateway
         .then(|| Device::start(&Implementation::WarrenTunnel, &hosts[1], &interfaces[1]).unwrap());
@@ -239,4 +244,25 @@ fn the_program_finds_no_secret_in_its_parent() {
     let output = lab.exec(&[]).args(read).env("WARREN_TOKEN", marker).output().unwrap();
     assert_eq!(text(&output.stdout), "", "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("denied"), "{}", text(&output.stderr));
+}
+
+/// What a program wrote to a proxy before it ended arrives, however slow the way is: the tunnel waits for it.
+#[test]
+fn the_last_bytes_of_a_program_arrive() {
+    const SEND: &str = "($p = $ENV{HTTPS_PROXY}) =~ s,http://,,; $c = IO::Socket::INET->new($p) or die; \
+        print $c qq(CONNECT $ARGV[0] HTTP/1.1\\r\\nHost: $ARGV[0]\\r\\n\\r\\n); $c->flush; \
+        while (<$c>) { last if $_ eq qq(\\r\\n) } print $c 'x' x 3000000; close $c";
+    let slow = Impairment { delay: Duration::from_millis(5), rate: 20, loss: 0.0 };
+    let (hosts, _wire) = Pair::distant_hosts(slow).unwrap();
+    let lab = lab_of(hosts, true);
+    let address = Side::Right.inner(Family::V4);
+    let listener = lab.hosts[1].inside(move || Ok(TcpListener::bind((address, 0))?)).unwrap();
+    let to = listener.local_addr().unwrap().to_string();
+    for device in ["auto", "userns"] {
+        let listener = listener.try_clone().unwrap();
+        let received = thread::spawn(move || io::copy(&mut listener.accept()?.0, &mut io::sink()));
+        let out = lab.run(&["--device", device], &["perl", "-MIO::Socket::INET", "-e", SEND, &to]);
+        assert_eq!((text(&out.stderr), out.status.code()), (String::new(), Some(0)), "{device}");
+        assert_eq!(received.join().unwrap().unwrap(), 3_000_000, "{device}");
+    }
 }

@@ -114,9 +114,7 @@ fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, begun: Instant, signals: 
             failed = failed.or(Some(copied));
         }
     }
-    if let Some(process) = network {
-        drain::wait(process, signals);
-    }
+    drain::wait(tunnel, signals);
     Ok(if code == 0 { failed.unwrap_or(0) } else { code })
 }
 
