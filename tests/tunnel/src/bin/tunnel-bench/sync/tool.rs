@@ -122,7 +122,9 @@ impl Tool {
             }
             Tool::Boto3 => text(&["-c", BOTO3, folder, remote, if up { "up" } else { "down" }]),
             Tool::Rclone => {
-                let remote = format!(":s3,provider=Other,env_auth=true,endpoint='{endpoint}':bench/{remote}");
+                // With the slash, it does not look for an object of this name first.
+                let remote =
+                    format!(":s3,provider=Other,env_auth=true,endpoint='{endpoint}':bench/{remote}/");
                 // More than its four, as its manual advises for many small files.
                 [text(&["copy", "--transfers", "32", "--config", ""]), between(folder, &remote)].concat()
             }
