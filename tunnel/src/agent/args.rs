@@ -10,7 +10,7 @@ use warren_wire::{
 
 use super::proxies::ServiceArgs;
 use crate::runtime::{
-    ListenAddress, cipher, host::InterfaceName, log::LogFormat, problem::Problem, sandbox::Demand,
+    ListenAddress, Queues, cipher, host::InterfaceName, log::LogFormat, problem::Problem, sandbox::Demand,
 };
 
 /// Arguments of `agent`.
@@ -86,6 +86,9 @@ pub struct AgentArgs {
     /// Code that encrypts packets
     #[arg(long, value_enum, default_value = "auto", env = "WARREN_CIPHER")]
     pub cipher: cipher::Demand,
+    /// Queues of the TUN device, each with a thread for either direction, or auto: one for two processors, at most 8, and not more than peers
+    #[arg(long, value_name = "COUNT", default_value = "auto", env = "WARREN_QUEUES")]
+    pub queues: Queues,
     /// Undo the changes of a killed agent, then exit
     #[arg(long)]
     pub cleanup: bool,

@@ -21,7 +21,7 @@ use super::{
     proxies::ServiceArgs,
 };
 use crate::runtime::{
-    ListenAddress,
+    ListenAddress, Queues,
     host::{InterfaceName, folders},
     problem::{Context, Problem, Result},
 };
@@ -53,6 +53,8 @@ pub struct Settings {
     pub config: Config,
     /// The requested device.
     pub device: DeviceChoice,
+    /// Queues of a TUN device.
+    pub queues: Queues,
     /// Mbit/s.
     pub planned_rate: Option<u32>,
     /// Where programs get credentials of clouds.
@@ -119,6 +121,7 @@ impl Settings {
             source,
             config,
             device: args.device,
+            queues: args.queues,
             planned_rate: args.planned_rate,
             credentials: args.credentials,
             gateway_only: args.gateway_only,
@@ -148,6 +151,7 @@ impl Settings {
             source: Source::Token(Arc::clone(&enrolled)),
             config: enrolled.config(),
             device: args.device,
+            queues: args.queues,
             planned_rate: args.planned_rate,
             credentials: args.credentials,
             gateway_only: args.gateway_only,

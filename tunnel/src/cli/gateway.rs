@@ -9,7 +9,7 @@ use warren_wire::token::{TokenId, USES_DEFAULT};
 use warren_wire::{Name, PublicKey};
 
 use super::help;
-use crate::runtime::{ListenAddress, cipher, log::LogFormat, sandbox::Demand};
+use crate::runtime::{ListenAddress, Queues, cipher, log::LogFormat, sandbox::Demand};
 
 /// Arguments of `gateway`.
 #[derive(Debug, Args)]
@@ -26,6 +26,9 @@ pub struct GatewayArgs {
     /// Code that encrypts packets
     #[arg(long, value_enum, default_value = "auto", env = "WARREN_CIPHER")]
     pub cipher: cipher::Demand,
+    /// Queues of the TUN device where the kernel forwards, each with a thread for either direction, or auto: one for two processors, at most 8
+    #[arg(long, value_name = "COUNT", default_value = "auto", env = "WARREN_QUEUES")]
+    pub queues: Queues,
     /// Format of log lines
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
     pub log_format: LogFormat,

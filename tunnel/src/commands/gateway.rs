@@ -21,11 +21,13 @@ pub fn gateway(args: &GatewayArgs) -> Result<()> {
     match &args.command {
         None => {
             log::start(args.log_format, &args.log_level)?;
-            gateway::run(&args.config, args.metrics, args.sandbox, args.cipher).inspect_err(|problem| {
-                if args.log_format == LogFormat::Json {
-                    tracing::error!(hint = problem.advice(), "{}", problem.what());
-                }
-            })
+            gateway::run(&args.config, args.metrics, args.sandbox, args.cipher, args.queues).inspect_err(
+                |problem| {
+                    if args.log_format == LogFormat::Json {
+                        tracing::error!(hint = problem.advice(), "{}", problem.what());
+                    }
+                },
+            )
         }
         Some(GatewayCommand::Check { file }) => {
             print(&gateway::check(file.as_ref().unwrap_or(&args.config))?)

@@ -50,7 +50,7 @@ use crate::runtime::host::{capabilities, secret};
 use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::runtime::sandbox::{self, Demand};
 use crate::runtime::supervise::Supervisor;
-use crate::runtime::{ListenAddress, cipher, log, random};
+use crate::runtime::{ListenAddress, Queues, cipher, log, random};
 use running::Running;
 use settings::Settings;
 
@@ -71,12 +71,13 @@ pub fn run(
     metrics: Option<ListenAddress>,
     demand: Option<Demand>,
     cipher: cipher::Demand,
+    queues: Queues,
 ) -> Result<()> {
     let settings = Settings::read(path)?;
     capabilities::raise_descriptors();
     // First: where this gateway runs already, nothing of it changes. And buffers may need a capability that is then given up.
     let udp = ports::bind(settings.config.listen.udp)?;
-    let forward = forward::prepare(&settings.config)?;
+    let forward = forward::prepare(&settings.config, queues)?;
     let needs = confinement::needs(path, &settings.config, &forward)?;
     cipher::select(cipher)?;
     sandbox::confine(confinement::demand(demand, &settings.config), &needs)?;

@@ -48,7 +48,7 @@ use crate::runtime::metrics;
 use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::runtime::random;
 use crate::runtime::supervise::Supervisor;
-use crate::runtime::{cipher, datapath_runner::DatapathRunner, lookups};
+use crate::runtime::{cipher, datapath_runner::DatapathRunner, lookups, queues};
 
 /// Interval between renewals of leases from handshakes.
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
@@ -129,7 +129,7 @@ impl Running {
     pub(super) fn up(
         settings: Settings,
         metrics: Option<ListenAddress>,
-        (udp, prepared): (Udp, Prepared),
+        (mut udp, prepared): (Udp, Prepared),
         supervisor: &Supervisor,
     ) -> Result<Self> {
         let Settings { path, config, key, identity } = settings;
@@ -151,7 +151,6 @@ impl Running {
         let events_log = Arc::new(Events::default());
         let peer_table = Arc::new(PeerTable::default());
 
-        let udp = Arc::new(udp);
         let engine = Engine::new(
             EngineConfig {
                 answer_strangers: true,
@@ -170,6 +169,8 @@ impl Running {
         };
         let Forwarder { forward, device, inside, reason } = forward::start(&config, prepared, &context)?;
         let forwarding = Forwarding { forward: Arc::clone(&forward), reason };
+        queues::widen(&mut udp, &device);
+        let udp = Arc::new(udp);
         let datapath = Box::new(DatapathRunner::start(
             engine.plane(),
             device,

@@ -22,6 +22,7 @@ pub mod metrics;
 pub mod net;
 pub(crate) mod netstack;
 pub mod problem;
+pub mod queues;
 mod random;
 pub mod sandbox;
 pub mod status;
@@ -29,4 +30,5 @@ pub mod supervise;
 pub mod uapi;
 
 pub use listen::ListenAddress;
+pub use queues::Queues;
 pub use random::random;

@@ -4,6 +4,7 @@
 
 mod cases;
 mod lab;
+mod queues;
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

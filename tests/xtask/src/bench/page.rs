@@ -88,7 +88,7 @@ const VIEWS: [View; 8] = [
         subjects: &["kernel", "user"],
         conditions: STREAMS,
         title: "Forwarding at the gateway",
-        about: "A pod reaches a server through a gateway that forwards in the kernel or through sockets (`user`). The long path has a round-trip time of 80 ms, 1 Gbit/s, and 0.1 % loss. Where the kernel forwards, the server's CUBIC sender slows down at each loss. `user` ends the server's connection at the gateway, so that this loss does not reach it.",
+        about: "A pod reaches a server through a gateway that forwards in the kernel or through sockets (`user`). The long path has a round-trip time of 80 ms, 1 Gbit/s, and 0.1 % loss. Where the kernel forwards, the server's CUBIC sender slows down at each loss. `user` ends the server's connection at the gateway, so that this loss does not reach it. With four queues, the gateway's device has four pairs of threads, and each pod uses one of them.",
         charts: &[
             Chart {
                 name: "forward-short",

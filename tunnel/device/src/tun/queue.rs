@@ -83,7 +83,7 @@ impl Tun {
         Self { name: name.to_owned(), queues: 1, offload: true }
     }
 
-    /// Number of queues; 0 counts as 1.
+    /// Number of queues; 0 counts as 1. An interface that has only one gets one.
     #[must_use]
     pub fn queues(mut self, queues: usize) -> Self {
         self.queues = queues.max(1);
@@ -105,17 +105,26 @@ impl Tun {
         if !named {
             return Err(OpenError::Name(self.name.clone()));
         }
-        let mut queues: Vec<Queue> = Vec::with_capacity(self.queues);
-        for _ in 0..self.queues {
-            // A pattern (`wg%d`) is filled in once.
-            let name = queues.first().map_or(self.name.as_str(), Queue::name).to_owned();
-            queues.push(self.queue(&name)?);
+        let first = match self.queue(&self.name, self.queues > 1) {
+            // An interface that was made with one queue, or a kernel that has no others.
+            Err(OpenError::Other { source, .. })
+                if self.queues > 1 && source.raw_os_error() == Some(libc::EINVAL) =>
+            {
+                return Ok(vec![self.queue(&self.name, false)?]);
+            }
+            first => first?,
+        };
+        // A pattern (`wg%d`) is filled in once.
+        let name = first.name().to_owned();
+        let mut queues = vec![first];
+        for _ in 1..self.queues {
+            queues.push(self.queue(&name, true)?);
         }
         Ok(queues)
     }
 
-    fn queue(&self, name: &str) -> Result<Queue, OpenError> {
-        let flags = sys::IFF_TUN | sys::IFF_NO_PI | if self.queues > 1 { sys::IFF_MULTI_QUEUE } else { 0 };
+    fn queue(&self, name: &str, several: bool) -> Result<Queue, OpenError> {
+        let flags = sys::IFF_TUN | sys::IFF_NO_PI | if several { sys::IFF_MULTI_QUEUE } else { 0 };
         let failed = |source: io::Error| match source.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => OpenError::Denied,
             Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => OpenError::Missing,

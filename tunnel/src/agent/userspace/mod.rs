@@ -37,7 +37,7 @@ use crate::runtime::{
     net::{self, Netlink, PrivateNetwork},
     netstack::Netstack,
     problem::{Context, Problem, Result},
-    random,
+    queues, random,
     status::Offload,
     uapi::{self, Request, errno},
 };
@@ -101,7 +101,8 @@ impl UserspaceTunnel {
         let fwmark = network.fwmark(config);
         let file_peers = peers::of(config, &settings.carriers, fwmark, true);
         let mtu = mtu_for(config, endpoints(&file_peers), |peers| network.outside_mtu(peers));
-        let queues = Tun::open(interface.as_str(), 1).map_err(|error| device_problem(&error))?;
+        let queues = Tun::open(interface.as_str(), settings.queues.count(config.peers.len()))
+            .map_err(|error| device_problem(&error))?;
         let info = DeviceInfo {
             backend: "tun",
             reason: reason.to_owned(),
@@ -188,7 +189,7 @@ impl UserspaceTunnel {
     ) -> Result<Up> {
         let Settings { interface, config, .. } = settings;
         let DeviceInfo { backend, reason, mtu, fwmark, offloads, socket } = info;
-        let udp = Arc::new(bind(config.interface.listen_port.unwrap_or(0), fwmark)?);
+        let mut udp = bind(config.interface.listen_port.unwrap_or(0), fwmark)?;
         let private_key =
             config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
         let mut engine = Engine::new(
@@ -199,6 +200,8 @@ impl UserspaceTunnel {
             engine.raise_stamps(Duration::from_secs(floor.as_secs()));
         }
         let (device, stack) = make(&engine.plane())?;
+        queues::widen(&mut udp, &device);
+        let udp = Arc::new(udp);
         let datapath =
             Box::new(DatapathRunner::start(engine.plane(), device, Arc::clone(&udp), mtu as usize)?);
         let tls = settings.carriers.listen(config, datapath.streams())?;

@@ -24,6 +24,7 @@ use warren_wire::gateway::{self, GatewayConfig};
 use super::access::Access;
 use super::audit::Audit;
 use super::peers::{Member, PeerTable};
+use crate::runtime::Queues;
 use crate::runtime::datapath::Device;
 use crate::runtime::host::folders;
 use crate::runtime::log;
@@ -97,6 +98,7 @@ pub(super) struct Prepared {
     chosen: Chosen,
     program: Option<PathBuf>,
     folder: PathBuf,
+    queues: Queues,
 }
 
 impl Prepared {
@@ -111,7 +113,7 @@ impl Prepared {
 ///
 /// # Errors
 /// The configured mode is not available.
-pub(super) fn prepare(config: &GatewayConfig) -> Result<Prepared> {
+pub(super) fn prepare(config: &GatewayConfig, queues: Queues) -> Result<Prepared> {
     let folder = folders::runtime_folder()?;
     let chosen = choice::choose(config)?;
     let program = match &chosen {
@@ -121,7 +123,7 @@ pub(super) fn prepare(config: &GatewayConfig) -> Result<Prepared> {
             None
         }
     };
-    Ok(Prepared { chosen, program, folder })
+    Ok(Prepared { chosen, program, folder, queues })
 }
 
 /// Starts the chosen forwarding mode.
@@ -130,11 +132,11 @@ pub(super) fn prepare(config: &GatewayConfig) -> Result<Prepared> {
 /// It is not available after all, and required.
 pub(super) fn start(
     config: &GatewayConfig,
-    Prepared { chosen, folder, .. }: Prepared,
+    Prepared { chosen, folder, queues, .. }: Prepared,
     context: &ForwardContext,
 ) -> Result<Forwarder> {
     let reason = match chosen {
-        Chosen::Kernel { reason, required } => match Kernel::start(config, &folder, context) {
+        Chosen::Kernel { reason, required } => match Kernel::start(config, &folder, context, queues) {
             Ok((forward, queues)) => {
                 tracing::info!(interface = %forward.interface(), "forwarding in the kernel");
                 return Ok(Forwarder {

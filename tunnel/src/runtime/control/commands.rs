@@ -185,7 +185,8 @@ impl Control {
         }
         let bound = self.datapath.udp().port();
         if let Some(port) = port.filter(|port| *port != bound) {
-            let udp = Udp::bind(port, self.model.fwmark)?;
+            let mut udp = Udp::bind(port, self.model.fwmark)?;
+            udp.widen(self.datapath.udp().queues())?;
             self.datapath
                 .rebind(Arc::new(udp))
                 .map_err(|problem| io::Error::other(problem.what().to_owned()))?;

@@ -77,6 +77,7 @@ struct Pair {
 pub struct Udp {
     pairs: Vec<Pair>,
     port: u16,
+    options: UdpOptions,
     gro: bool,
     gso: AtomicBool,
     /// Sends in a row that the kernel refused with `EINVAL` as a whole and took one by one.
@@ -103,24 +104,44 @@ impl Udp {
     }
 
     fn open_once(options: UdpOptions) -> io::Result<Self> {
-        let queues = options.queues.max(1);
         let mut port = options.port;
-        let mut pairs = Vec::with_capacity(queues);
+        let pair = Pair::open(&mut port, &options, false)?;
+        if pair.v4.is_none() && pair.v6.is_none() {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
         let mut capabilities = UdpOffload { gso: options.offload, gro: options.offload };
-        for _ in 0..queues {
-            let v4 = absent(socket(Ipv4Addr::UNSPECIFIED.into(), &mut port, &options))?;
-            let v6 = absent(socket(Ipv6Addr::UNSPECIFIED.into(), &mut port, &options))?;
-            if v4.is_none() && v6.is_none() {
-                return Err(io::ErrorKind::AddrNotAvailable.into());
-            }
-            for fd in v4.iter().chain(&v6) {
-                capabilities.gso = capabilities.gso && sys::has_segment(fd.as_fd());
-                capabilities.gro = capabilities.gro && sys::enable_gro(fd.as_fd()).is_ok();
-            }
-            pairs.push(Pair { v4, v6 });
+        for fd in pair.fds() {
+            capabilities.gso = capabilities.gso && sys::has_segment(fd);
+            capabilities.gro = capabilities.gro && sys::enable_gro(fd).is_ok();
         }
         let gso = AtomicBool::new(capabilities.gso);
-        Ok(Self { pairs, port, gro: capabilities.gro, gso, refused: AtomicU32::new(0) })
+        let mut udp =
+            Self { pairs: vec![pair], port, options, gro: capabilities.gro, gso, refused: AtomicU32::new(0) };
+        udp.widen(options.queues)?;
+        Ok(udp)
+    }
+
+    /// Opens further pairs on the port, up to `queues`. The kernel then selects the pair of a datagram by its addresses and ports
+    /// (`SO_REUSEPORT`, socket(7)), so that all datagrams of a peer arrive at one, in their order.
+    ///
+    /// # Errors
+    /// The kernel refuses; the pairs that are there remain.
+    pub fn widen(&mut self, queues: usize) -> io::Result<()> {
+        if queues > self.pairs.len() {
+            // The first pair was bound alone: a process that has the port already was found by that.
+            for fd in self.pairs.iter().flat_map(Pair::fds) {
+                sockopt::set_socket_reuseport(fd, true)?;
+            }
+        }
+        while self.pairs.len() < queues {
+            let mut port = self.port;
+            let pair = Pair::open(&mut port, &self.options, true)?;
+            if self.gro {
+                pair.fds().try_for_each(sys::enable_gro)?;
+            }
+            self.pairs.push(pair);
+        }
+        Ok(())
     }
 
     /// The port, the same in both families.
@@ -157,6 +178,12 @@ impl Udp {
 }
 
 impl Pair {
+    fn open(port: &mut u16, options: &UdpOptions, shared: bool) -> io::Result<Self> {
+        let v4 = absent(socket(Ipv4Addr::UNSPECIFIED.into(), port, options, shared))?;
+        let v6 = absent(socket(Ipv6Addr::UNSPECIFIED.into(), port, options, shared))?;
+        Ok(Self { v4, v6 })
+    }
+
     fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.v4.iter().chain(&self.v6).map(AsFd::as_fd)
     }
@@ -173,13 +200,13 @@ fn absent(socket: io::Result<OwnedFd>) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-fn socket(any: IpAddr, port: &mut u16, options: &UdpOptions) -> io::Result<OwnedFd> {
+fn socket(any: IpAddr, port: &mut u16, options: &UdpOptions, shared: bool) -> io::Result<OwnedFd> {
     let family = if any.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let fd = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     if any.is_ipv6() {
         sockopt::set_ipv6_v6only(&fd, true)?;
     }
-    if options.queues > 1 {
+    if shared {
         sockopt::set_socket_reuseport(&fd, true)?;
     }
     if let Some(mark) = options.fwmark {

@@ -114,6 +114,40 @@ fn stop_wakes_a_receiver() {
 fn pairs_share_the_port() {
     let udp = Udp::open(UdpOptions { queues: 2, ..UdpOptions::default() }).unwrap();
     assert_eq!(udp.queues(), 2);
-    let taken = Udp::bind(udp.port(), None).unwrap_err();
-    assert_eq!(taken.kind(), std::io::ErrorKind::AddrInUse);
+    for queues in [1, 2] {
+        let again = UdpOptions { port: udp.port(), queues, ..UdpOptions::default() };
+        assert_eq!(Udp::open(again).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+    }
+}
+
+/// Both pairs receive, and all datagrams of a sender arrive at the same one, in order.
+#[test]
+fn a_sender_keeps_its_pair() {
+    let mut udp = Udp::bind(0, None).unwrap();
+    let senders: Vec<Udp> = (0..32).map(|_| Udp::bind(0, None).unwrap()).collect();
+    udp.widen(2).unwrap();
+    let udp = Arc::new(udp);
+    let to = Endpoint::new(SocketAddr::from(([127, 0, 0, 1], udp.port())));
+    for number in 0..3 {
+        for sender in &senders {
+            sender.send_segments(0, &to, &[number; 40], 40, 0).unwrap();
+        }
+    }
+    let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+    let received = [0, 1].map(|queue| {
+        let mut receiver = Receiver::new(Arc::clone(&udp), queue);
+        let mut by_sender = std::collections::BTreeMap::<u16, Vec<u8>>::new();
+        let wait = Some(Duration::from_millis(100));
+        while receiver.receive_until(stop.as_fd(), [None, None], wait).unwrap() == Wake::Datagrams {
+            let (buffer, found) = receiver.parts();
+            for datagram in found {
+                let seen = by_sender.entry(datagram.from.remote.port()).or_default();
+                seen.extend(datagram.places().map(|place| buffer[place.start]));
+            }
+        }
+        by_sender
+    });
+    assert_eq!(received[0].len() + received[1].len(), senders.len(), "{received:?}");
+    assert!(received.iter().all(|pair| !pair.is_empty()), "{received:?}");
+    assert!(received.iter().flat_map(|pair| pair.values()).all(|seen| *seen == [0, 1, 2]), "{received:?}");
 }

@@ -32,6 +32,7 @@ use warren_wire::gateway::GatewayConfig;
 
 use super::{Forward, ForwardContext, ForwardCounters};
 use crate::gateway::peers::Member;
+use crate::runtime::Queues;
 use crate::runtime::host::InterfaceName;
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Problem, Result};
@@ -101,12 +102,13 @@ impl Kernel {
         config: &GatewayConfig,
         folder: &Path,
         context: &ForwardContext,
+        queues: Queues,
     ) -> Result<(Arc<Self>, Vec<Queue>)> {
         let nft = Nft::find()?;
         let error_sender = nft.error_sender();
         let interface = interface(&config.name)?;
         // This fails if another gateway of this name runs, so it comes before anything that would disturb that gateway.
-        let queues = Tun::open(interface.as_str(), 1).map_err(|error| {
+        let queues = Tun::open(interface.as_str(), queues.count(usize::MAX)).map_err(|error| {
             let text = error.to_string();
             let (what, hint) = text.split_once("; ").unwrap_or((&text, "check `ip link`"));
             Problem::new(what).hint(hint)
