@@ -56,6 +56,14 @@ impl Lab {
         command
     }
 
+    /// `exec` as root with an interface, before the program.
+    fn exec_as_root(&self) -> Command {
+        let mut command = self.hosts[0].command(Implementation::WarrenTunnel.path().unwrap());
+        command.args(["exec", "--device", "tun", "--metrics", "off", "--log-level", "warn", "--config"]);
+        command.arg(self.home.path().join("pod.conf")).arg("--");
+        command
+    }
+
     fn run(&self, arguments: &[&str], program: &[&str]) -> Output {
         self.exec(arguments).args(program).output().unwrap()
     }
@@ -161,16 +169,8 @@ fn a_gateway_that_is_silent_is_told_and_nothing_is_started() {
 fn with_an_interface_no_proxy_is_needed() {
     let lab = lab(true);
     let url = lab.web();
-    let program = Implementation::WarrenTunnel.path().unwrap();
-    let config = lab.home.path().join("pod.conf");
     let script = format!("env | grep -i _proxy; curl -sS {url}");
-    let out = lab.hosts[0]
-        .command(program)
-        .args(["exec", "--device", "tun", "--metrics", "off", "--log-level", "warn", "--config"])
-        .arg(&config)
-        .args(["--", "sh", "-c", &script])
-        .output()
-        .unwrap();
+    let out = lab.exec_as_root().args(["sh", "-c", &script]).output().unwrap();
     assert_eq!((text(&out.stdout), out.status.code()), (BODY.into(), Some(0)), "{}", text(&out.stderr));
     assert!(
         !lab.hosts[0].ip("link show").unwrap().contains("pod"),
@@ -246,22 +246,24 @@ fn the_program_finds_no_secret_in_its_parent() {
     assert!(text(&output.stderr).contains("denied"), "{}", text(&output.stderr));
 }
 
-/// What a program wrote to a proxy before it ended arrives, however slow the way is: the tunnel waits for it.
+/// What a program wrote before it ended arrives, however slow the way is: the tunnel waits for it.
 #[test]
 fn the_last_bytes_of_a_program_arrive() {
-    const SEND: &str = "($p = $ENV{HTTPS_PROXY}) =~ s,http://,,; $c = IO::Socket::INET->new($p) or die; \
+    const SEND: &str = "if (($p = $ENV{HTTPS_PROXY}) =~ s,http://,,) { $c = IO::Socket::INET->new($p) or die; \
         print $c qq(CONNECT $ARGV[0] HTTP/1.1\\r\\nHost: $ARGV[0]\\r\\n\\r\\n); $c->flush; \
-        while (<$c>) { last if $_ eq qq(\\r\\n) } print $c 'x' x 3000000; close $c";
+        while (<$c>) { last if $_ eq qq(\\r\\n) } } else { $c = IO::Socket::INET->new($ARGV[0]) or die } \
+        print $c 'x' x 3000000; close $c";
     let slow = Impairment { delay: Duration::from_millis(5), rate: 20, loss: 0.0 };
     let (hosts, _wire) = Pair::distant_hosts(slow).unwrap();
     let lab = lab_of(hosts, true);
     let address = Side::Right.inner(Family::V4);
     let listener = lab.hosts[1].inside(move || Ok(TcpListener::bind((address, 0))?)).unwrap();
     let to = listener.local_addr().unwrap().to_string();
-    for device in ["auto", "userns"] {
+    for device in ["auto", "userns", "tun"] {
         let listener = listener.try_clone().unwrap();
         let received = thread::spawn(move || io::copy(&mut listener.accept()?.0, &mut io::sink()));
-        let out = lab.run(&["--device", device], &["perl", "-MIO::Socket::INET", "-e", SEND, &to]);
+        let mut exec = if device == "tun" { lab.exec_as_root() } else { lab.exec(&["--device", device]) };
+        let out = exec.args(["perl", "-MIO::Socket::INET", "-e", SEND, &to]).output().unwrap();
         assert_eq!((text(&out.stderr), out.status.code()), (String::new(), Some(0)), "{device}");
         assert_eq!(received.join().unwrap().unwrap(), 3_000_000, "{device}");
     }

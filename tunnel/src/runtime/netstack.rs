@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io,
+    io::{self, IoSlice},
     net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
@@ -134,6 +134,32 @@ impl AsyncRead for NetstackStream {
 impl AsyncWrite for NetstackStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut written = 0;
+        for buf in bufs.iter().filter(|buf| !buf.is_empty()) {
+            match Pin::new(&mut self.0).poll_write(cx, buf) {
+                Poll::Ready(Ok(taken)) => {
+                    written += taken;
+                    if taken < buf.len() {
+                        break;
+                    }
+                }
+                // The next call has the rest, and so the same answer.
+                _ if written > 0 => break,
+                none => return none,
+            }
+        }
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

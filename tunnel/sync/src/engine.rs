@@ -14,6 +14,7 @@ use tokio::sync::{RwLock, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::adapt::{Refusals, Slot, Slots};
+use crate::buffers::Buffers;
 use crate::error::SyncError;
 use crate::filter::Filter;
 use crate::index::Index;
@@ -192,6 +193,7 @@ pub(crate) struct Shared {
     pub(crate) state: PathBuf,
     pub(crate) index: Mutex<File>,
     pub(crate) touched: Mutex<BTreeSet<PathBuf>>,
+    pub(crate) buffers: Buffers,
     slots: Slots,
     memory: Semaphore,
     /// What of the memory parts may use, so that they keep no small object waiting.
@@ -357,6 +359,7 @@ impl Engine {
         };
         let shared = Shared {
             slots: Slots::new(options.connections, options.refusals.clone()),
+            buffers: Buffers::default(),
             memory: Semaphore::new(usize::try_from(options.memory / PAGE).unwrap_or(1).max(1)),
             parts: Semaphore::new(usize::try_from(of_parts(&options)).unwrap_or(1)),
             free_at: Mutex::new(Instant::now()),

@@ -11,6 +11,7 @@
 //! HTTP client of the stores, over a network that is a trait.
 
 pub mod adapt;
+mod buffers;
 pub mod checkpoint;
 pub mod engine;
 pub mod error;

@@ -26,6 +26,7 @@ use object_store::{Attribute, GetOptions, GetRange};
 use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
+use crate::buffers::{self, Buffers};
 use crate::engine::{Event, Shared, Step, Turn};
 use crate::error::{Kind, SyncError};
 use crate::index::Record;
@@ -39,8 +40,6 @@ use crate::sums::{METADATA, Reported, Sums, Verified};
 const RESTARTS: usize = 5;
 /// Parts of one object that wait at the same time.
 const PARTS: usize = 64;
-/// What is read from a file at once.
-const READ: u64 = 1 << 20;
 
 /// A file or object that is being read.
 struct Opened {
@@ -133,7 +132,7 @@ impl Shared {
                 let bytes = if head {
                     stream::empty().boxed()
                 } else {
-                    read_file(root.join(&entry.name), label, range)
+                    read_file(root.join(&entry.name), label, range, self.buffers.clone())
                 };
                 Ok(Opened { bytes, reported: Reported::default(), recorded: None })
             }
@@ -257,10 +256,11 @@ fn read_file(
     path: PathBuf,
     label: String,
     range: std::ops::Range<u64>,
+    buffers: Buffers,
 ) -> BoxStream<'static, Result<Bytes, SyncError>> {
     let begin = (None::<Arc<File>>, range.start);
     let next = move |(file, at): (Option<Arc<File>>, u64)| {
-        let (path, label, end) = (path.clone(), label.clone(), range.end);
+        let (path, label, end, buffers) = (path.clone(), label.clone(), range.end, buffers.clone());
         async move {
             if at >= end {
                 return Ok(None);
@@ -270,9 +270,16 @@ fn read_file(
                     Some(file) => file,
                     None => Arc::new(File::open(&path)?),
                 };
-                let mut buffer = vec![0; usize::try_from((end - at).min(READ)).unwrap_or_default()];
-                file.read_exact_at(&mut buffer, at)?;
-                Ok::<_, std::io::Error>((file, Bytes::from(buffer)))
+                let bytes = if end - at >= buffers::SIZE as u64 {
+                    let mut buffer = buffers.take();
+                    file.read_exact_at(buffer.as_mut(), at)?;
+                    Bytes::from(buffer)
+                } else {
+                    let mut rest = vec![0; usize::try_from(end - at).unwrap_or_default()];
+                    file.read_exact_at(&mut rest, at)?;
+                    Bytes::from(rest)
+                };
+                Ok::<_, std::io::Error>((file, bytes))
             })
             .await;
             match read {

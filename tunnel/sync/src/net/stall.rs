@@ -1,7 +1,7 @@
 //! A connection that fails when nothing moves: an idle path is not distinguishable from a broken one.
 
 use std::future::Future as _;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -60,6 +60,25 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stall<S> {
                 done
             }
         }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match Pin::new(&mut self.inner).poll_write_vectored(cx, bufs) {
+            Poll::Pending => self.stalled(cx).map(Err),
+            done => {
+                self.moved();
+                done
+            }
+        }
+    }
+
+    /// Without this, hyper copies each piece of a body into a buffer of the connection.
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
