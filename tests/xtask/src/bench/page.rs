@@ -50,7 +50,7 @@ const VIEWS: [View; 8] = [
             "warm-up",
         ],
         title: "Tunnel",
-        about: "Two network namespaces on one machine, joined by a veth pair with an MTU of 1500. The same implementation runs at both ends, and all processes share the same cores. CPU seconds are those of both ends for 10^9 bytes received. `wireguard-go` is the package of Debian 12, which does not offload segmentation. `wireguard-go-new` is its newest version, which does; an earlier result is under [Measured earlier](#measured-earlier).",
+        about: "Two network namespaces on one machine, joined by a veth pair with an MTU of 1500. The same implementation runs at both ends, and all processes share the same cores. CPU seconds are those of both ends for 10^9 bytes received. `wireguard-go` is the package of Debian 12, which does not offload segmentation. `wireguard-go-new` is its newest version, which does.",
         charts: &[
             Chart {
                 name: "tunnel-throughput",
@@ -85,7 +85,7 @@ const VIEWS: [View; 8] = [
     },
     View {
         what: What::Forward,
-        subjects: &["kernel", "user"],
+        subjects: &["kernel", "kernel, four queues", "user"],
         conditions: STREAMS,
         title: "Forwarding at the gateway",
         about: "A pod reaches a server through a gateway that forwards in the kernel or through sockets (`user`). The long path has a round-trip time of 80 ms, 1 Gbit/s, and 0.1 % loss. Where the kernel forwards, the server's CUBIC sender slows down at each loss. `user` ends the server's connection at the gateway, so that this loss does not reach it. With four queues, the gateway's device has four pairs of threads, and each pod uses one of them.",
@@ -115,7 +115,7 @@ const VIEWS: [View; 8] = [
         subjects: &["aws s3 cp", "boto3", "iperf3, four streams", "rclone", "s5cmd", "warren-tunnel"],
         conditions: &["congestion control", "files", "order", "versions"],
         title: "Copies from and to S3",
-        about: "`warren-tunnel sync` and other tools copy the same files up and down, through the same tunnel of a pod without privileges, with `exec` and its HTTP proxy. A relay in front of the gateway limits each direction to 1 Gbit/s, delays, and loses datagrams. The server is `s3s-fs` on the gateway's host. What arrives is compared with what was there. `iperf3` shows what the path carries. Memory is that of the tool's largest process. rclone runs with `--transfers 32`, the others with their defaults.",
+        about: "`warren-tunnel sync` and other tools copy the same files up and down, through the same tunnel of a pod without privileges, with `exec` and its HTTP proxy. A relay in front of the gateway limits each direction to 1 Gbit/s, delays, and loses datagrams. The server is `s3s-fs` on the gateway's host. The benchmark compares the copies with the originals. `iperf3` shows what the path carries. Memory is that of the tool's largest process. rclone runs with `--transfers 32`, the others with their defaults.",
         charts: &[Chart {
             name: "sync",
             title: "80 ms and 0.1 % loss, MB/s (more is better)",

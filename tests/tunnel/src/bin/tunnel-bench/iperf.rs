@@ -80,6 +80,9 @@ impl Server {
             let patient = begun.elapsed() < Duration::from_secs(60);
             match host.run("timeout", &words) {
                 Err(error) if patient && format!("{error:#}").contains("busy") => {}
+                Err(error) if format!("{error:#}").contains("the client has terminated") => {
+                    bail!("iperf3 did not end within {limit} s");
+                }
                 Err(error) => return Err(error),
                 Ok(report) => {
                     let report: Value = serde_json::from_str(&report).context("iperf3's report")?;
