@@ -9,7 +9,7 @@ const TUNNEL: &[&[&str]] = &[&["commands"], &["cli"], &["agent", "gateway"], &["
 const RUNTIME: &[&[&str]] = &[
     &["datapath_runner", "lookups"],
     &["control"],
-    &["cipher", "metrics", "net", "netstack", "sandbox", "uapi"],
+    &["cipher", "metrics", "net", "netstack", "queues", "sandbox", "uapi"],
     &["datapath", "host", "http1", "listen", "log", "random", "status"],
     &["problem", "supervise"],
 ];
