@@ -67,7 +67,7 @@ fn one((name, by, queues): (&'static str, By, &'static str), plan: &Plan, sheet:
     let lab = Lab::new(by, queues)?;
     {
         let gateway = lab.start()?;
-        let pods =
+        let _pods =
             (0..PODS).map(|number| lab.pod(number, &gateway, plan)).collect::<Result<Vec<Member>>>()?;
         sheet.contain(name, "warm-up", lab.server(plan)?.warm_up(&lab.pods[0]));
         for (case, arguments) in STREAMS {
@@ -76,7 +76,6 @@ fn one((name, by, queues): (&'static str, By, &'static str), plan: &Plan, sheet:
         for (case, arguments) in [("four pods up", &[][..]), ("four pods down", &["--reverse"][..])] {
             sheet.case(name, case, || lab.together(&gateway.daemon, plan, arguments));
         }
-        drop(pods);
     }
     if name == FOUR_QUEUES {
         return Ok(());
