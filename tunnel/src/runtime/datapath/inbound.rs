@@ -15,8 +15,12 @@ use warren_transport::tls;
 use warren_transport::udp::{Receiver, Wake};
 
 use super::open::Opener;
-use super::wakeups::{PAUSE, WakeupCoalescer};
+use super::outbound;
+use super::wakeups::{CALM, PAUSE, WakeupCoalescer};
 use super::{Counters, Shared};
+
+/// Packets after which a receiving thread sends the kernel's answers itself.
+const FEW: u64 = 4;
 
 /// Receives from a pair of sockets until stopped.
 pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
@@ -42,6 +46,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
             }
         }
         inbound.finish(now, buffer);
+        inbound.answer(now);
         if coalescer.pause(now, items) && shared.rest(PAUSE) {
             break;
         }
@@ -69,6 +74,7 @@ pub(super) fn run_tls(shared: &Shared, counters: usize) -> io::Result<()> {
             inbound.datagram(now, buffer, arrival.place.clone(), &arrival.from, 0);
         }
         inbound.finish(now, buffer);
+        inbound.answer(now);
     }
     Ok(())
 }
@@ -91,25 +97,45 @@ struct Inbound<'a> {
     shared: &'a Shared,
     opener: Opener<'a>,
     counters: &'a Counters,
+    /// The queue that is written to.
+    queue: usize,
     tun: &'a Queue,
     coalescer: Coalescer,
     frames: u64,
     packets: u64,
+    /// Packets written before this batch.
+    before: u64,
+    /// The last time that a batch had many packets.
+    many: Duration,
 }
 
 impl<'a> Inbound<'a> {
     /// For the thread with counter slot `number`.
     fn new(shared: &'a Shared, number: usize) -> Option<Self> {
-        let tun = shared.tun.get(number).or(shared.tun.first())?;
+        let queue = if number < shared.tun.len() { number } else { 0 };
+        let tun = shared.tun.get(queue)?;
         Some(Self {
             shared,
+            queue,
             opener: Opener::new(shared),
             counters: shared.inbound.get(number)?,
             tun,
             coalescer: Coalescer::new(tun.offload().joins()),
             frames: 0,
             packets: 0,
+            before: 0,
+            many: Duration::ZERO,
         })
+    }
+
+    /// Sends the kernel's answers to a batch of a few packets.
+    fn answer(&mut self, now: Duration) {
+        let written = self.packets - std::mem::replace(&mut self.before, self.packets);
+        if written > FEW {
+            self.many = now;
+        } else if written > 0 && now.saturating_sub(self.many) > CALM {
+            outbound::answer(self.shared, self.queue, now);
+        }
     }
 
     /// Adds the packet of a datagram to the frame of similar packets for the device.

@@ -4,6 +4,8 @@
 //! seals the packets in the buffer they are sent from. `warren-in-N` opens datagrams in the buffer they were received in,
 //! coalesces them and writes them to the device; `warren-in-tls` does the same for all TLS connections. No packet passes
 //! from thread to thread, and no lock is taken per packet; shared state is read through [`warren_proto::plane::Reader`].
+//! After a few packets, a receiving thread also sends what the kernel answered to them: requests and responses then cost one
+//! wake-up less.
 //!
 //! The netstack of this process has one thread, `warren-user`, because received packets produce the packets to send.
 //!
@@ -43,6 +45,7 @@ use warren_transport::udp::Udp;
 use batch::Batch;
 pub use clock::Clock;
 pub use control::{Control, ControlReceiver, ControlSender, control_channel};
+use outbound::Outbound;
 
 /// The threads keep their buffers on the heap.
 const STACK: usize = 256 << 10;
@@ -94,7 +97,7 @@ pub struct DatapathStats {
     pub failed_threads: u64,
 }
 
-/// Counters of one thread, written only by it.
+/// Counters of one thread, or of whoever holds the sending half of a queue; nobody else writes them.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Counters {
@@ -118,6 +121,8 @@ struct Shared {
     stop: OwnedFd,
     stopping: AtomicBool,
     failed: AtomicU64,
+    /// The sending halves of the queues.
+    halves: Vec<Mutex<Outbound>>,
     outbound: Vec<Counters>,
     inbound: Vec<Counters>,
 }
@@ -142,8 +147,10 @@ impl Datapath {
         let sockets = udp.queues();
         let inbound = if netstack { 1 } else { sockets + 1 };
         let counters = |count: usize| (0..count).map(|_| Counters::default()).collect();
+        let halves = (0..tun.len()).map(|queue| Outbound::new(queue, &plane)).collect();
         let shared = Arc::new(Shared {
             plane,
+            halves,
             tun,
             net: user.as_ref().map(|driver| driver.net()),
             user: Mutex::new(user),

@@ -254,7 +254,7 @@ fn what_is_no_message_is_counted_and_floods_are_bounded() {
     assert!(read(&mut sides, 1).is_some());
 }
 
-/// The kernel answers within a write. What it answers goes out by another thread, and an end that only receives learns from
+/// The kernel answers within a write. What it answers may go out by another thread, and an end that only receives learns from
 /// answers without an echo that a path is lost: a report of the batch after its write would hide them.
 #[test]
 fn a_batch_is_reported_before_it_is_written() {
@@ -277,6 +277,61 @@ fn a_batch_is_reported_before_it_is_written() {
     while read(&mut sides, 1).unwrap() == b"full" {}
     assert!(reported, "the packet is reported while its write waits");
     assert_eq!(written, 1, "it had not been written by then");
+}
+
+/// Lets the threads of a side end, and runs a receiving thread alone.
+fn receiving_alone(side: &mut Side) -> std::thread::JoinHandle<io::Result<()>> {
+    side.datapath.halt();
+    let shared = Arc::clone(&side.datapath.shared);
+    rustix::io::read(&shared.stop, &mut [0; 8]).unwrap();
+    shared.stopping.store(false, Ordering::Relaxed);
+    std::thread::spawn(move || inbound::run(&shared, 0))
+}
+
+#[test]
+fn what_the_kernel_answers_needs_no_sending_thread() {
+    let mut sides = pair();
+    sides[0].write(&ping(ONE, TWO));
+    read(&mut sides, 1).unwrap();
+    let receiving = receiving_alone(&mut sides[1]);
+    sides[1].write(&ping(TWO, ONE));
+    assert_eq!(sides[1].datapath.stats().frames_in, 0);
+    sides[0].write(&ping(ONE, TWO));
+    assert_eq!(read(&mut sides, 0), Some(ping(TWO, ONE)));
+    sides[1].datapath.halt();
+    receiving.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_receiving_thread_sends_a_few_answers_and_leaves_transfers_to_the_sending_thread() {
+    let mut sides = pair();
+    sides[0].write(&ping(ONE, TWO));
+    read(&mut sides, 1).unwrap();
+    sides[0].datapath.halt();
+    let shared = Arc::clone(&sides[0].datapath.shared);
+    let frames = || shared.outbound[0].frames.load(Ordering::Relaxed);
+    let (before, now) = (frames(), Clock.mono());
+    for _ in 0..6 {
+        sides[0].write(&ping(ONE, TWO));
+    }
+    let held = shared.halves[0].lock();
+    outbound::answer(&shared, 0, now);
+    assert_eq!(frames() - before, 0, "somebody else sends");
+    drop(held);
+    outbound::answer(&shared, 0, now);
+    assert_eq!(frames() - before, 4);
+    for _ in 0..4 {
+        assert!(read(&mut sides, 1).is_some(), "a batch that is not full is sent, too");
+    }
+    let long = frame(Vnet::default(), 253, ONE, TWO, &[0; 5_000]);
+    sides[0].write(&long);
+    outbound::answer(&shared, 0, now);
+    assert_eq!(frames() - before, 7);
+    sides[0].write(&ping(ONE, TWO));
+    outbound::answer(&shared, 0, now + Duration::from_millis(1));
+    assert_eq!(frames() - before, 7, "there was a transfer just now");
+    outbound::answer(&shared, 0, now + Duration::from_millis(3));
+    assert_eq!(frames() - before, 8);
 }
 
 #[test]

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// Length of a pause.
 pub(super) const PAUSE: Duration = Duration::from_micros(50);
+/// Time without a transfer after which a receiving thread also sends what the kernel answers.
+pub(super) const CALM: Duration = Duration::from_millis(2);
 /// Wake-ups closer than this count towards a pause.
 const CLOSE: Duration = Duration::from_micros(25);
 /// Number of such wake-ups in a row that starts pauses.
