@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt as _};
 use parking_lot::Mutex;
 use tokio::sync::{RwLock, Semaphore, SemaphorePermit};
@@ -18,10 +19,12 @@ use crate::buffers::Buffers;
 use crate::error::SyncError;
 use crate::filter::Filter;
 use crate::index::Index;
+use crate::listing::Listed;
 use crate::local;
 use crate::parts::{self, Parts};
 use crate::place::Place;
-use crate::plan::{Entry, Plan, plan};
+use crate::plan::{Entry, Plan, Totals};
+use crate::queue::Queue;
 use crate::sums::{Sums, Verified};
 use crate::transfer::{self, blocking};
 
@@ -118,8 +121,10 @@ pub trait Gate: Send + Sync {
 /// What happens during a run.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The listings were compared.
-    Planned(&'a Plan),
+    /// A portion of the source was listed and compared; what there is to do so far.
+    Found(Totals),
+    /// Everything is listed.
+    Planned(Totals),
     /// Bytes of an object have been transferred.
     Bytes(u64),
     /// Bytes of an object are there from an earlier run.
@@ -174,7 +179,7 @@ pub struct Summary {
 /// A transfer.
 pub struct Engine {
     pub(crate) shared: Shared,
-    known: Index,
+    pub(crate) known: Index,
     _lock: Option<File>,
 }
 
@@ -375,85 +380,86 @@ impl Engine {
         Ok(Self { shared, known, _lock: lock })
     }
 
-    /// Lists both ends and compares them.
+    /// Lists both ends and compares them, without a transfer.
     ///
     /// # Errors
     /// One end cannot be listed, or everything would be deleted because the source is empty.
     pub async fn plan(&self) -> Result<Plan, SyncError> {
-        let Shared { source, dest, options, .. } = &self.shared;
-        let both = futures_util::future::try_join(self.list(source, true), self.list(dest, false));
-        let ((found, _), (there, left)) = both.await?;
-        if options.delete && found.is_empty() && !there.is_empty() {
-            return Err(SyncError::new(
-                source.label(),
-                "the source is empty, so --delete would delete everything",
-            )
-            .hint("check the name of the folder; to empty the destination, delete it there"));
-        }
-        let to_files = matches!(dest, Place::Folder(_));
-        let found = plan(found, &there, &self.known, &options.filter, options.delete, to_files);
-        if options.filter.admits_all() {
-            self.sweep(&found, left).await;
-        }
-        Ok(found)
+        let mut plan = Plan::default();
+        self.compare(|portion| plan.append(portion)).await?;
+        Ok(plan)
     }
 
-    pub(crate) async fn list(
-        &self,
-        place: &Place,
-        must_exist: bool,
-    ) -> Result<(Vec<Entry>, Vec<PathBuf>), SyncError> {
-        match place {
-            Place::Store(remote) => {
-                self.shared.step(Step::Request).await;
-                Ok((remote.list().await?, Vec::new()))
-            }
-            Place::Folder(root) if !must_exist && !root.exists() => Ok((Vec::new(), Vec::new())),
-            Place::Folder(root) => {
-                let root = root.clone();
-                let listing = blocking(move || local::list(&root)).await;
-                listing.map(|listing| (listing.files, listing.left)).map_err(|error| match error.kind {
-                    crate::Kind::Missing => error.hint("check the path of the folder"),
-                    _ => error,
-                })
-            }
-        }
-    }
-
-    /// Deletes incomplete files of objects that no longer exist or are complete.
-    async fn sweep(&self, plan: &Plan, left: Vec<PathBuf>) {
-        let Place::Folder(root) = &self.shared.dest else { return };
-        let mut needed = BTreeSet::new();
-        for entry in &plan.copy {
-            let paths = local::Paths::of(root, &entry.name);
-            needed.insert(paths.partial);
-            needed.insert(paths.journal);
-        }
-        for path in left.into_iter().filter(|path| !needed.contains(path)) {
-            self.shared.step(Step::Delete).await;
-            // What stays is swept by the next run.
-            _ = local::remove(&path);
-        }
-    }
-
-    /// Transfers and deletes what a plan says. One failed object does not stop the others, but nothing is deleted then.
+    /// Transfers what differs, while the source is still being listed, and then deletes. One failed object does not stop the
+    /// others, but nothing is deleted then.
     ///
     /// # Errors
-    /// The destination cannot be written at all, or many objects failed and none was transferred.
-    pub async fn run(&self, plan: &Plan) -> Result<Summary, SyncError> {
+    /// An end cannot be listed, the destination cannot be written at all, many objects failed and none was transferred, or
+    /// everything would be deleted because the source is empty.
+    pub async fn run(&self) -> Result<Summary, SyncError> {
+        let queue = Queue::default();
+        let listing = async {
+            let _closes = queue.closing();
+            let mut listed = Listed::default();
+            let left = self.compare(|portion| listed.add(&self.shared, &queue, portion)).await?;
+            if self.shared.options.filter.admits_all() {
+                self.sweep(left).await;
+            }
+            Ok(listed)
+        };
+        self.follow(&queue, listing).await
+    }
+
+    /// Transfers and deletes what a plan says.
+    pub(crate) async fn carry_out(&self, plan: Plan) -> Result<Summary, SyncError> {
+        let queue = Queue::default();
+        let listing = async {
+            let _closes = queue.closing();
+            let mut listed = Listed::default();
+            listed.add(&self.shared, &queue, plan);
+            Ok(listed)
+        };
+        self.follow(&queue, listing).await
+    }
+
+    async fn follow(
+        &self,
+        queue: &Queue,
+        listing: impl Future<Output = Result<Listed, SyncError>>,
+    ) -> Result<Summary, SyncError> {
         let shared = &self.shared;
         shared.settled().await;
-        shared.progress.event(&Event::Planned(plan));
-        let mut summary = Summary { unchanged: plan.unchanged.len() as u64, ..Summary::default() };
-        for (name, why) in &plan.refused {
-            shared.progress.event(&Event::Failed(&SyncError::new(shared.dest.label_of(name), *why)));
-            summary.failed += 1;
+        let listing = async {
+            let listed = listing.await?;
+            shared.progress.event(&Event::Planned(listed.totals));
+            Ok(listed)
+        };
+        let (listed, mut summary) = try_join(listing, self.transfer(queue)).await?;
+        summary.unchanged = listed.totals.unchanged;
+        summary.failed += listed.refused;
+        let touched = std::mem::take(&mut *shared.touched.lock());
+        for folder in touched {
+            let label = folder.display().to_string();
+            blocking(move || local::sync_folder(&folder))
+                .await
+                .map_err(|error| SyncError::io(label, &error))?;
         }
-        let (whole, large): (Vec<&Entry>, Vec<&Entry>) =
-            plan.copy.iter().partition(|entry| shared.is_whole(entry));
-        let large = stream::iter(large).map(|entry| shared.object(entry.clone(), None));
+        if summary.failed == 0 {
+            self.delete(&listed.delete, &mut summary).await?;
+        }
+        Ok(summary)
+    }
+
+    /// Transfers what is in a queue, until it is closed and empty.
+    async fn transfer(&self, queue: &Queue) -> Result<Summary, SyncError> {
+        let shared = &self.shared;
+        let mut summary = Summary::default();
+        let large = queue.large().map(|entry| shared.object(entry, None));
         // They wait for their slots one after the other: parts of large objects that wait too have their turn soon.
-        let whole = stream::iter(whole).then(async |entry| (entry.clone(), shared.turn(entry).await));
+        let whole = queue.whole().then(async |entry| {
+            let turn = shared.turn(&entry).await;
+            (entry, turn)
+        });
         let whole = whole.map(|(entry, turn)| shared.object(entry, Some(turn)));
         let whole = whole.buffer_unordered(2 * shared.options.connections);
         let mut transfers = std::pin::pin!(stream::select(large.buffer_unordered(LARGE), whole));
@@ -473,24 +479,23 @@ impl Engine {
                 }
             }
         }
-        let touched = std::mem::take(&mut *shared.touched.lock());
-        for folder in touched {
-            let label = folder.display().to_string();
-            blocking(move || local::sync_folder(&folder))
-                .await
-                .map_err(|error| SyncError::io(label, &error))?;
-        }
-        if summary.failed == 0 {
-            self.delete(plan, &mut summary).await?;
-        }
         Ok(summary)
     }
 
-    async fn delete(&self, plan: &Plan, summary: &mut Summary) -> Result<(), SyncError> {
+    /// Deletes incomplete files that no object needs.
+    async fn sweep(&self, left: BTreeSet<PathBuf>) {
+        for path in left {
+            self.shared.step(Step::Delete).await;
+            // What stays is swept by the next run.
+            _ = local::remove(&path);
+        }
+    }
+
+    async fn delete(&self, surplus: &[Entry], summary: &mut Summary) -> Result<(), SyncError> {
         let shared = &self.shared;
         match &shared.dest {
             Place::Folder(root) => {
-                for entry in &plan.delete {
+                for entry in surplus {
                     shared.step(Step::Delete).await;
                     let path = root.join(&entry.name);
                     match local::remove(&path) {
@@ -509,7 +514,7 @@ impl Engine {
             }
             Place::Store(remote) => {
                 let mut paths = Vec::new();
-                for entry in &plan.delete {
+                for entry in surplus {
                     paths.push(Ok(remote.path(&entry.name)?));
                 }
                 if !paths.is_empty() {
@@ -556,7 +561,6 @@ mod tests {
         let (from, to) = (Place::Folder(source), Place::Folder(dest.clone()));
         let options = Options::new(home.path().to_owned());
         let engine = Engine::new(from, to, options, Arc::new(Silent)).await.unwrap();
-        let plan = engine.plan().await.unwrap();
         // It is dropped while its thread is about to truncate the incomplete file.
         let (proceed, wait) = std::sync::mpsc::channel::<()>();
         let paths = local::Paths::of(&dest, "a");
@@ -568,7 +572,7 @@ mod tests {
                 .map(|path| File::options().write(true).truncate(true).open(path).is_ok())
         });
         assert!(tokio::time::timeout(Duration::from_millis(20), dropped).await.is_err());
-        let mut run = std::pin::pin!(engine.run(&plan));
+        let mut run = std::pin::pin!(engine.run());
         assert!(tokio::time::timeout(Duration::from_millis(100), &mut run).await.is_err());
         proceed.send(()).unwrap();
         assert_eq!(run.await.unwrap().copied, 1);

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::TryStreamExt as _;
+use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
 use crate::error::SyncError;
 use crate::plan::{Entry, Stamp};
+
+/// Objects of one page of a listing (ListObjectsV2 and the JSON API of Google Cloud Storage return at most so many).
+const PAGE: usize = 1_000;
 
 /// A store whose multipart uploads can be continued.
 pub trait Objects: ObjectStore + MultipartStore {}
@@ -67,17 +70,25 @@ impl Remote {
         })
     }
 
-    /// All objects of the folder.
+    /// All objects of the folder, in portions as the store's pages arrive.
     ///
     /// # Errors
     /// The store does not answer, or refuses.
-    pub async fn list(&self) -> Result<Vec<Entry>, SyncError> {
+    pub fn pages(&self) -> Result<BoxStream<'_, Result<Vec<Entry>, SyncError>>, SyncError> {
         let folder =
             Path::parse(&self.prefix).map_err(|error| SyncError::new(&self.url, error.to_string()))?;
         let folder = (!self.prefix.is_empty()).then_some(&folder);
-        let list = self.write.list(folder).try_collect::<Vec<_>>();
-        let found = list.await.map_err(|error| SyncError::store(&self.url, &error))?;
-        Ok(found.iter().filter_map(|meta| self.entry(meta)).collect())
+        let pages = self.write.list(folder).try_ready_chunks(PAGE);
+        let entries = |found: Vec<ObjectMeta>| found.iter().filter_map(|meta| self.entry(meta)).collect();
+        Ok(pages.map_ok(entries).map_err(|error| SyncError::store(&self.url, &error.1)).boxed())
+    }
+
+    /// All objects of the folder.
+    ///
+    /// # Errors
+    /// As [`Self::pages`].
+    pub async fn list(&self) -> Result<Vec<Entry>, SyncError> {
+        self.pages()?.try_concat().await
     }
 
     fn entry(&self, meta: &ObjectMeta) -> Option<Entry> {

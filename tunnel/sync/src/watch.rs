@@ -19,7 +19,7 @@ use crate::error::{Kind, SyncError};
 use crate::index::Index;
 use crate::local;
 use crate::place::Place;
-use crate::plan::{Entry, Plan, Stamp, plan};
+use crate::plan::{Comparison, Entry, Planner, Stamp};
 use crate::transfer::blocking;
 
 /// The largest header of a safetensors file, and the largest index, that is read.
@@ -246,8 +246,11 @@ impl Engine {
         let path = self.shared.state.join("index.jsonl");
         let index = local::text(&path).map_err(|error| SyncError::io(path.display().to_string(), &error))?;
         let all = crate::Filter::default();
-        let todo: Plan = plan(entries.collect(), dest, &Index::parse(&index), &all, false, false);
-        self.run(&todo).await
+        let index = Index::parse(&index);
+        let rules = Comparison { index: &index, filter: &all, delete: false, to_files: false };
+        let mut planner = Planner::new(dest, rules);
+        entries.for_each(|entry| planner.add(entry));
+        self.carry_out(planner.end()).await
     }
 
     /// What of a unit is at the destination.

@@ -161,12 +161,11 @@ async fn transfer(
     report: &Report,
 ) -> Result<u8> {
     let work = async {
-        let plan = engine.plan().await?;
         if args.dry_run {
-            dry_run(report, &plan);
+            dry_run(report, &engine.plan().await?);
             return Ok(0);
         }
-        let summary = engine.run(&plan).await?;
+        let summary = engine.run().await?;
         report.end(&summary);
         Ok::<u8, SyncError>(if summary.failed > 0 { SOME } else { 0 })
     };

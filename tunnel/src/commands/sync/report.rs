@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use warren_sync::plan::Totals;
 use warren_sync::{Event, Progress, Summary, SyncError};
 
 /// Interval between lines about progress.
@@ -45,12 +46,21 @@ pub(super) struct Running {
 #[derive(Default)]
 struct Counts {
     planned: (u64, u64),
+    /// There may be more than planned.
+    listing: bool,
     /// Files and bytes when the current transfer began: there is one for each checkpoint of a watched folder.
     before: (u64, u64),
     moved: u64,
     bytes: u64,
     files: u64,
     told: Option<Instant>,
+}
+
+impl Counts {
+    fn of_files(&self) -> String {
+        let more = if self.listing { "+" } else { "" };
+        format!("{}/{}{more} files", self.files, self.planned.0)
+    }
 }
 
 impl Report {
@@ -117,6 +127,12 @@ impl Report {
         _ = writeln!(io::stdout().lock(), "{text}");
     }
 
+    fn planned(&self, counts: &mut Counts, totals: Totals) {
+        counts.planned = (totals.copy, totals.bytes);
+        self.bar.set_length(totals.bytes);
+        self.bar.set_message(counts.of_files());
+    }
+
     fn failed(&self, error: &SyncError) {
         let SyncError { place, what, hint, .. } = error;
         self.line(&json!({"event": "failed", "place": place, "error": what, "hint": hint}));
@@ -133,18 +149,24 @@ impl Progress for Report {
     fn event(&self, event: &Event<'_>) {
         let mut counts = self.counts.lock();
         match event {
-            Event::Planned(plan) => {
-                counts.planned = (plan.copy.len() as u64, plan.bytes());
-                counts.before = (counts.files, counts.bytes);
-                self.bar.set_length(plan.bytes());
-                let style = "{bytes} of {total_bytes}  {binary_bytes_per_sec}  {msg}  {wide_bar}  ETA {eta}";
-                if let Ok(style) = ProgressStyle::with_template(style) {
-                    self.bar.set_style(style);
+            Event::Found(totals) => {
+                if !counts.listing {
+                    counts.listing = true;
+                    counts.before = (counts.files, counts.bytes);
+                    let style =
+                        "{bytes} of {total_bytes}  {binary_bytes_per_sec}  {msg}  {wide_bar}  ETA {eta}";
+                    if let Ok(style) = ProgressStyle::with_template(style) {
+                        self.bar.set_style(style);
+                    }
                 }
-                self.bar.set_message(format!("0/{} files", plan.copy.len()));
+                self.planned(&mut counts, *totals);
+            }
+            Event::Planned(totals) => {
+                counts.listing = false;
+                self.planned(&mut counts, *totals);
+                let Totals { copy, bytes, unchanged, delete } = totals;
                 self.line(&json!({
-                    "event": "plan", "copy": plan.copy.len(), "bytes": plan.bytes(),
-                    "unchanged": plan.unchanged.len(), "delete": plan.delete.len(),
+                    "event": "plan", "copy": copy, "bytes": bytes, "unchanged": unchanged, "delete": delete,
                 }));
             }
             Event::Bytes(bytes) => {
@@ -155,7 +177,7 @@ impl Progress for Report {
                     counts.told = Some(Instant::now());
                     self.line(&json!({
                         "event": "progress", "bytes": counts.bytes, "of": counts.planned.1, "files": counts.files,
-                        "of_files": counts.planned.0,
+                        "of_files": counts.planned.0, "listing": counts.listing,
                     }));
                 }
             }
@@ -169,7 +191,7 @@ impl Progress for Report {
             Event::Restarted { name } => self.line(&json!({"event": "restarted", "name": name})),
             Event::Done { entry, verified } => {
                 counts.files += 1;
-                self.bar.set_message(format!("{}/{} files", counts.files, counts.planned.0));
+                self.bar.set_message(counts.of_files());
                 self.line(&json!({
                     "event": "copied", "name": entry.name, "bytes": entry.stamp.size, "verified": verified,
                 }));

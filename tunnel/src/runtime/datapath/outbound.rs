@@ -141,7 +141,9 @@ pub(super) fn answer(shared: &Shared, queue: usize, now: Duration) {
     // Whoever has it sends the answers, too.
     let Some(mut half) = half.try_lock() else { return };
     // The sending thread reports an error that lasts.
-    if now.saturating_sub(half.long) > CALM && half.drain(shared, tun, now, ANSWERS).is_ok_and(|drained| !drained.empty) {
+    if now.saturating_sub(half.long) > CALM
+        && half.drain(shared, tun, now, ANSWERS).is_ok_and(|drained| !drained.empty)
+    {
         half.end(shared, now);
     }
 }

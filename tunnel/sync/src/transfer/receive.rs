@@ -106,7 +106,13 @@ impl Shared {
         let modified = entry.stamp.modified;
         writes.run(move || local::seal(&file, modified)).await.map_err(|error| failed(&error))?;
         self.step(Step::Rename).await;
-        std::fs::rename(&paths.partial, &paths.whole).map_err(|error| failed(&error))?;
+        // A file system that is syncing files may keep a rename waiting.
+        let at = paths.clone();
+        let renamed = writes.run(move || {
+            std::fs::rename(&at.partial, &at.whole)?;
+            local::stamp(&at.whole)
+        });
+        let stamp = renamed.await.map_err(|error| failed(&error))?;
         self.step(Step::Journal).await;
         if count > 1 {
             local::remove(&paths.journal).map_err(|error| failed(&error))?;
@@ -114,7 +120,7 @@ impl Shared {
         if let Some(folder) = paths.whole.parent() {
             self.touched.lock().insert(folder.to_owned());
         }
-        Ok((local::stamp(&paths.whole).map_err(|error| failed(&error))?, verified))
+        Ok((stamp, verified))
     }
 
     /// Writes the bytes of one part to their place in the file.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod adapt;
+mod listing;
 mod store;
 
 use std::collections::BTreeMap;
@@ -178,7 +179,7 @@ impl Lab {
         let work = async {
             let engine =
                 Engine::new(source, dest, options, Arc::clone(&self.told) as Arc<dyn Progress>).await?;
-            engine.run(&engine.plan().await?).await
+            engine.run().await
         };
         runtime.block_on(async {
             tokio::select! {
@@ -427,8 +428,8 @@ async fn the_rate_is_kept() {
     options.rate = Some(PART);
     let told = Arc::clone(&lab.told) as Arc<dyn Progress>;
     let engine = Engine::new(lab.source.place("a"), lab.dest.place("b"), options, told).await.unwrap();
-    let (plan, begun) = (engine.plan().await.unwrap(), tokio::time::Instant::now());
-    assert_eq!(engine.run(&plan).await.unwrap().copied, 1);
+    let begun = tokio::time::Instant::now();
+    assert_eq!(engine.run().await.unwrap().copied, 1);
     let seconds = begun.elapsed().as_secs_f64();
     assert!((9.0..11.0).contains(&seconds), "{seconds} s for ten parts at one part per second");
 }

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::TryStreamExt as _;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
 use md5::{Digest as _, Md5};
 use object_store::memory::InMemory;
 use object_store::multipart::{MultipartStore, PartId};
@@ -41,7 +40,12 @@ pub(crate) struct Recorder {
     pub(crate) untagged: AtomicBool,
     /// Its tags and receipts are MD5.
     pub(crate) md5: AtomicBool,
+    /// A permit for each page of a listing after the first. When it is closed, a listing fails.
+    pub(crate) pages: Arc<Semaphore>,
 }
+
+/// Objects of a page.
+const PAGE: usize = 2;
 
 /// A store at a distance, with some workers that serve one request each.
 #[derive(Debug)]
@@ -83,6 +87,7 @@ impl Recorder {
             service: None,
             untagged: AtomicBool::new(false),
             md5: AtomicBool::new(false),
+            pages: Arc::new(Semaphore::new(1_000_000)),
         })
     }
 
@@ -173,7 +178,24 @@ impl ObjectStore for Recorder {
             meta.e_tag = meta.e_tag.filter(|_| !untagged);
             meta
         });
-        Box::pin(listed)
+        let pages = Arc::clone(&self.pages);
+        let paged = listed.chunks(PAGE).enumerate().then(move |(n, page)| {
+            let pages = Arc::clone(&pages);
+            async move {
+                tokio::task::yield_now().await;
+                if n > 0 {
+                    match pages.acquire().await {
+                        Ok(permit) => permit.forget(),
+                        Err(closed) => {
+                            let source = Box::new(closed);
+                            return vec![Err(object_store::Error::Generic { store: "recorder", source })];
+                        }
+                    }
+                }
+                page
+            }
+        });
+        Box::pin(paged.flat_map(futures_util::stream::iter))
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
