@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -101,10 +102,8 @@ pub enum Step {
     Write,
     /// A line of a journal, or its end.
     Journal,
-    /// A complete file to disk.
-    Seal,
-    /// The final name.
-    Rename,
+    /// A complete file to disk, and its final name.
+    Finish,
     /// A line of the index.
     Index,
     /// A deletion.
@@ -197,6 +196,8 @@ pub(crate) struct Shared {
     pub(crate) progress: Arc<dyn Progress>,
     pub(crate) state: PathBuf,
     pub(crate) index: Mutex<File>,
+    /// Whether earlier runs may have left incomplete files at the destination.
+    pub(crate) resumes: AtomicBool,
     pub(crate) touched: Mutex<BTreeSet<PathBuf>>,
     pub(crate) buffers: Buffers,
     slots: Slots,
@@ -370,6 +371,7 @@ impl Engine {
             free_at: Mutex::new(Instant::now()),
             writing: Arc::default(),
             index: Mutex::new(index),
+            resumes: AtomicBool::new(true),
             touched: Mutex::default(),
             source,
             dest,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 
@@ -46,6 +47,7 @@ impl Engine {
         let mut pages = self.pages(source).await?;
         let ((there, left), early) = meanwhile(self.list(dest, false), &mut pages).await?;
         let mut pages = stream::iter(early.into_iter().map(Ok)).chain(pages);
+        self.shared.resumes.store(!left.is_empty(), Ordering::Relaxed);
         let mut left: BTreeSet<PathBuf> = left.into_iter().collect();
         let mut portion = |plan: Plan| {
             if let Place::Folder(root) = dest {

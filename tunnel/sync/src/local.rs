@@ -181,13 +181,30 @@ pub fn journal(path: &Path, journal: &Journal) -> io::Result<File> {
     OpenOptions::new().append(true).open(path)
 }
 
-/// Syncs a complete file to disk and gives it its time.
+/// Creates the incomplete file of `paths`, empty.
+///
+/// # Errors
+/// The folder or file cannot be written.
+pub fn create(paths: &Paths) -> io::Result<File> {
+    let open = || OpenOptions::new().write(true).create(true).truncate(true).open(&paths.partial);
+    match (open(), paths.whole.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder)?;
+            open()
+        }
+        (opened, _) => opened,
+    }
+}
+
+/// Gives a complete file its time, syncs it to disk, and gives it its name.
 ///
 /// # Errors
 /// The disk is full, or fails.
-pub fn seal(file: &File, modified: i64) -> io::Result<()> {
+pub fn finish(file: &File, paths: &Paths, modified: i64) -> io::Result<Stamp> {
     file.set_modified(time(modified))?;
-    file.sync_all()
+    file.sync_all()?;
+    fs::rename(&paths.partial, &paths.whole)?;
+    stamp(&paths.whole)
 }
 
 /// Syncs a folder to disk, so that the names in it last.
