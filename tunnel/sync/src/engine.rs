@@ -424,6 +424,7 @@ impl Engine {
         self.follow(&queue, listing).await
     }
 
+    /// Transfers what `listing` adds to the queue, and deletes what it found, if nothing failed.
     async fn follow(
         &self,
         queue: &Queue,

@@ -64,8 +64,8 @@ impl Shared {
     ) -> Result<(Stamp, Verified), SyncError> {
         let label = self.dest.label_of(&entry.name);
         let failed = |error: &io::Error| SyncError::io(&label, error);
-        let paths = Paths::of(root, &entry.name);
-        let file = Arc::new(Incomplete { paths: paths.clone(), opened: OnceLock::new() });
+        let file = Arc::new(Incomplete { paths: Paths::of(root, &entry.name), opened: OnceLock::new() });
+        let paths = &file.paths;
         let before = if self.is_whole(entry) && !self.resumes.load(Ordering::Relaxed) {
             None
         } else {
@@ -138,7 +138,8 @@ impl Shared {
         };
         self.step(Step::Finish).await;
         let modified = entry.stamp.modified;
-        let finished = writes.run(move || local::finish(file.open()?, &file.paths, modified)).await;
+        let whole = Arc::clone(&file);
+        let finished = writes.run(move || local::finish(whole.open()?, &whole.paths, modified)).await;
         let stamp = finished.map_err(|error| failed(&error))?;
         if count > 1 {
             self.step(Step::Journal).await;

@@ -67,8 +67,12 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
     sheet.condition("files", setting);
     let storage = Storage::new(plan)?;
     let paths = if plan.paths.is_empty() { &PATHS[..] } else { &plan.paths };
+    let mut deleted = false;
     for run in 1..=plan.runs {
         for &(delay, loss) in paths {
+            if deleted && plan.files >= MANY {
+                calm();
+            }
             let case = |direction: &str| format!("{delay} ms, {loss} % loss, {direction}");
             eprintln!("run {run} of {}: {delay} ms, {loss} % loss", plan.runs);
             let road = Road::new(delay, loss)?;
@@ -88,7 +92,7 @@ pub(crate) fn measure(plan: &Plan, sheet: &mut Sheet) -> Result<Vec<Goal>> {
                 }
             }
             drop(used);
-            calm(plan);
+            deleted = true;
         }
     }
     Ok(goals::sync(sheet, PATH))
@@ -252,12 +256,10 @@ impl Storage {
 
 /// Waits after files were deleted. A file system without a journal does not use their inodes for a minute, and looks for others one
 /// by one (`recently_deleted` in `fs/ext4/ialloc.c`): 20,000 of them cost the next copy a millisecond for each file.
-fn calm(plan: &Plan) {
-    if plan.files >= MANY {
-        rustix::fs::sync();
-        eprintln!("waiting 65 s after deleting the copies");
-        std::thread::sleep(Duration::from_secs(65));
-    }
+fn calm() {
+    rustix::fs::sync();
+    eprintln!("waiting 65 s after deleting the copies");
+    std::thread::sleep(Duration::from_secs(65));
 }
 
 /// A folder that nobody may write to.
